@@ -1,0 +1,126 @@
+"""The JSON files of a landing zone: ``_metadata.json``, ``_partnerEvents.json`` and our ``_generation.json``.
+
+Property names are read in any casing and written as documented; properties that we do not know are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from openmirror_writer.errors import SchemaRefusedError
+
+SEQUENTIAL = "SequentialFileName"
+BY_TIME = "LastUpdateTimeFileDetection"
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _AnyCasing(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _documented_casing(cls, data: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        if not isinstance(data, Mapping):
+            return data
+        known = {(f.alias or name).lower(): f.alias or name for name, f in cls.model_fields.items()}
+        names = {name.lower(): name for name in cls.model_fields}
+        return {known.get(str(k).lower()) or names.get(str(k).lower(), k): v for k, v in data.items()}
+
+
+class TableMetadata(_AnyCasing):
+    """``_metadata.json`` of a table folder.
+
+    Attributes:
+        key_columns: The columns that form the key; empty = none, then the table takes inserts only.
+        file_detection_strategy: ``SequentialFileName`` (default) or ``LastUpdateTimeFileDetection``.
+        is_upsert_default_row_marker: Whether rows without a marker are upserts; else they are inserts.
+    """
+
+    key_columns: tuple[str, ...] = Field(default=(), alias="keyColumns")
+    file_detection_strategy: Literal["SequentialFileName", "LastUpdateTimeFileDetection"] = Field(
+        default="SequentialFileName", alias="fileDetectionStrategy"
+    )
+    is_upsert_default_row_marker: bool = Field(default=False, alias="isUpsertDefaultRowMarker")
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content: documented casing, ``keyColumns`` always, other properties only where not default."""
+        data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return _json({"keyColumns": list(self.key_columns), **data})
+
+
+class SourceInfo(_AnyCasing):
+    """What kind of source feeds the zone.
+
+    Attributes:
+        source_type: Any text, such as ``SQL``, ``Oracle``, ``Salesforce``.
+        source_version: Any text.
+        additional_information: Anything that JSON holds.
+    """
+
+    source_type: str = Field(alias="sourceType")
+    source_version: str | None = Field(default=None, alias="sourceVersion")
+    additional_information: dict[str, Any] | None = Field(default=None, alias="additionalInformation")
+
+
+class PartnerEvents(_AnyCasing):
+    """``_partnerEvents.json`` at the landing zone's root: who publishes, from which kind of source.
+
+    Attributes:
+        partner_name: The same for all mirrored databases of one organisation.
+        source_info: The kind of source.
+
+    >>> events = PartnerEvents(partner_name="testPartner", source_info=SourceInfo(source_type="SQL"))
+    >>> events.to_bytes()
+    b'{"partnerName":"testPartner","sourceInfo":{"sourceType":"SQL"}}'
+    """
+
+    partner_name: str = Field(alias="partnerName")
+    source_info: SourceInfo = Field(alias="sourceInfo")
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content."""
+        return _json(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+class Generation(BaseModel):
+    """``_generation.json``: the id of this life of a table folder."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    generation: str = Field(min_length=1)
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content."""
+        return self.model_dump_json().encode()
+
+
+def parse(model: type[Model], data: bytes, *, file: str) -> Model:
+    """Read one of the models above.
+
+    Args:
+        model: Which one.
+        data: The file's bytes, JSON in UTF-8 (a byte order mark is skipped).
+        file: Its path, for the error.
+
+    Raises:
+        SchemaRefusedError: It is not valid JSON or not of this form.
+    """
+    try:
+        return model.model_validate_json(data.removeprefix(b"\xef\xbb\xbf"))
+    except ValidationError as error:
+        first: Any = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        msg = f"{file} is not readable ({where + ': ' if where else ''}{first['msg']}): mend it by hand"
+        raise SchemaRefusedError(msg, file=file) from error
+
+
+class _Json(BaseModel):
+    data: dict[str, Any]
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    return _Json(data=data).model_dump_json()[len('{"data":') : -1].encode()

@@ -1,0 +1,354 @@
+"""The documented semantics in memory, by brute force: one landing row after the other, without Spark.
+
+It shares no apply logic with the mirror, so that either can be tested against the other. It reads what stands in a
+table's folder and what the service moved to ``_ProcessedFiles`` and ``_FilesReadyToDelete``; those are deleted after
+seven days, and a table whose first file is gone cannot be replayed any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from openmirror_writer.changes import RowMarker
+from openmirror_writer.errors import ApplyError
+from openmirror_writer.formats import Footer, footer_of, read_rows
+from openmirror_writer.layout import MOVED, ROW_MARKER, data_number
+from openmirror_writer.metadata import TableMetadata
+from openmirror_writer.record import FOREIGN, Record
+from openmirror_writer.storage import Steps, listing, perform, reading
+from openmirror_writer.zone import FolderState, LandingTable, LandingZone, look
+
+State = Literal["applied", "stale", "waiting"]
+"""``applied``: in the chain of records. ``stale``: of another generation, or not the chain's file of its number; never
+applied. ``waiting``: above a gap or a fork."""
+
+
+@dataclass(frozen=True, eq=False)
+class LandingFile:
+    """One data file of a table, read whole; compared by being the same object.
+
+    Attributes:
+        number: From its name.
+        path: Below the zone's root.
+        moved: Whether the service moved it away, which it does with what it has applied.
+        size: In bytes.
+        footer: What the file says of itself.
+        rows: All rows, with ``__rowMarker__`` where the file has it.
+    """
+
+    number: int
+    path: str
+    moved: bool
+    size: int
+    footer: Footer
+    rows: pa.Table
+
+    @property
+    def record(self) -> Record | None:
+        """The record in the footer; None if a foreign publisher wrote the file."""
+        return self.footer.record
+
+    @property
+    def batch(self) -> str:
+        """What tells this file's content from any other under its number: the record's batch id, else the identity."""
+        return self.record.batch if self.record else self.footer.identity
+
+
+@dataclass(frozen=True)
+class LandingFiles:
+    """The data files of one table, sorted into what they mean.
+
+    Attributes:
+        folder: What else stands in the folder.
+        metadata: The table's ``_metadata.json``.
+        files: All files with their state, by number.
+        fault: Why files are waiting, where that is an error: a fork, a first file that is gone, a lost
+            ``_generation.json``; None if there is nothing wrong. A gap above the chain is no error: the rest may come.
+    """
+
+    folder: FolderState
+    metadata: TableMetadata
+    files: tuple[tuple[State, LandingFile], ...]
+    fault: ApplyError | None
+
+    @property
+    def applied(self) -> list[LandingFile]:
+        """The files of the chain, in order."""
+        return [file for state, file in self.files if state == "applied"]
+
+
+@dataclass(frozen=True)
+class LandingRow:
+    """One row of one landing file.
+
+    Attributes:
+        file: Path of the file below the zone's root.
+        number: Of the file.
+        row: Index of the row in the file, counted from 0.
+        marker: As it stands in the file; None in a file without markers.
+        values: Data column to value.
+        state: What becomes of the file.
+        moved: Whether the service moved the file away.
+    """
+
+    file: str
+    number: int
+    row: int
+    marker: int | None
+    values: dict[str, Any]
+    state: State
+    moved: bool
+
+
+def replay(zone: LandingZone) -> dict[str, pa.Table]:
+    """Apply all landing files of a zone in memory: what every mirrored table holds when the service has caught up.
+
+    The files of a folder with a ``_generation.json`` are followed along the chain of their records: files of another
+    generation, and files that are not the chain's at their number, are skipped. Foreign folders go by number. Files
+    above a gap are not applied yet. A table without ``_metadata.json`` or without any applied file, and one that is
+    being dropped, is left out.
+
+    Args:
+        zone: The landing zone; nothing is written to it.
+
+    Returns:
+        One Arrow table per table, by label (``"orders"``, ``"sales.orders"``): the data columns, without the marker.
+        The order of the rows means nothing.
+
+    Raises:
+        ApplyError: A table cannot be applied: a fork in the chain, a first file that is gone, a marker that means
+            nothing or needs key columns that the table does not have, columns that differ from file to file.
+        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable.
+        UnknownPositionError: A file is no Parquet, or its record is damaged.
+        StorageError: The storage failed.
+    """
+    tables = {table.label: replay_table(table) for table in zone.tables()}
+    return {label: rows for label, rows in tables.items() if rows is not None}
+
+
+def replay_table(table: LandingTable) -> pa.Table | None:
+    """Apply the landing files of one table, see `replay`; None where `replay` leaves the table out.
+
+    Raises:
+        OpenMirrorError: As `replay`.
+    """
+    landed = landing_files(table)
+    if landed is None:
+        return None
+    if landed.fault is not None:
+        raise landed.fault
+    return _apply_all(landed, table.label) if landed.applied else None
+
+
+def trace(landed: LandingFiles, key: Mapping[str, Any]) -> list[LandingRow]:
+    """List every landing row of one key, stale and waiting files included, in the order of the files and rows.
+
+    Args:
+        landed: From `landing_files`.
+        key: Column to value, as Arrow gives it back as a Python value. NULL matches NULL and NaN matches NaN; columns
+            that are left out match anything.
+    """
+    wanted = {name: _comparable(value) for name, value in key.items()}
+    return [
+        row
+        for state, file in landed.files
+        for row in landing_rows(file, state)
+        if wanted.items() <= {name: _comparable(row.values[name]) for name in wanted if name in row.values}.items()
+    ]
+
+
+def landing_rows(file: LandingFile, state: State) -> Iterator[LandingRow]:
+    """Yield the rows of one file from top to bottom."""
+    for row, values in enumerate(file.rows.to_pylist()):
+        marker = values.pop(ROW_MARKER, None)
+        yield LandingRow(file.path, file.number, row, marker, values, state, file.moved)
+
+
+def landing_files(table: LandingTable) -> LandingFiles | None:
+    """Read all data files of a table, whole, and tell which of them count.
+
+    Returns:
+        None if the folder is not ingested: no ``_metadata.json``, or a drop has begun.
+
+    Raises:
+        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable.
+        UnknownPositionError: A file is no Parquet, or its record is damaged.
+        StorageError: The storage failed.
+    """
+    return perform(table.zone.storage, _landing_files(table))
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def _landing_files(table: LandingTable) -> Steps[LandingFiles | None]:
+    while True:
+        folder = yield from look(table.folder)
+        if folder.dropping or folder.metadata is None:
+            return None
+        files = yield from _read_all(folder)
+        if files is not None:
+            return _sort(folder, folder.metadata, files, table.label)
+
+
+def _read_all(folder: FolderState) -> Steps[list[LandingFile] | None]:
+    """Read the data files, the moved ones first; None if one went away meanwhile: a mirror is at work, look again."""
+    paths: list[tuple[int, str, bool]] = []
+    for moved_to in MOVED:
+        inside = yield from listing(f"{folder.folder}/{moved_to}")
+        paths += [(data_number(name) or 0, f"{folder.folder}/{moved_to}/{name}", True) for name in inside.files]
+    paths += [(number, folder.data_path(number), False) for number in folder.names.data]
+    files: list[LandingFile] = []
+    for number, path, moved in sorted(paths, key=lambda found: (found[0], not found[2])):
+        if not number:
+            continue  # no data file
+        content = yield from reading(path)
+        if content is None:
+            return None
+        file = LandingFile(number, path, moved, len(content.data), footer_of(content, path), read_rows(content, path))
+        twin = files[-1] if files else None
+        if twin is None or (twin.number, twin.batch) != (number, file.batch):  # a killed mover leaves one file twice
+            files.append(file)
+    return files
+
+
+# ------------------------------------------------------------------------------------------------ the chain
+
+
+def _sort(folder: FolderState, metadata: TableMetadata, files: list[LandingFile], label: str) -> LandingFiles:
+    ours = [file for file in files if file.record is None or file.record.generation == folder.generation]
+    chain = _chain(ours)
+    fault = _fault(folder, files, ours, chain, label)
+    in_chain = set(chain)
+    states: list[tuple[State, LandingFile]] = []
+    for file in files:
+        if file in in_chain:
+            states.append(("applied", file))
+        elif file.number > len(chain) and file in ours:
+            states.append(("waiting", file))
+        else:
+            states.append(("stale", file))
+    return LandingFiles(folder, metadata, tuple(states), fault)
+
+
+def _chain(files: list[LandingFile]) -> list[LandingFile]:
+    """Return the files from number 1 on of which each names the one before as ``previous``."""
+    at: dict[int, list[LandingFile]] = {}
+    for file in files:
+        at.setdefault(file.number, []).append(file)
+    chain: list[LandingFile] = []
+    while True:
+        number = len(chain) + 1
+        fitting = [file for file in at.get(number, []) if _follows(file, chain[-1] if chain else None)]
+        if not fitting:
+            return chain
+        # A writer that was paused can publish under a number that the move of the true file set free, and name the
+        # same predecessor. The true one is what the next file names; where both are named, what the service moved away,
+        # which comes first.
+        named = {above.record.previous for above in at.get(number + 1, []) if above.record}
+        chain.append(max(fitting, key=lambda file: file.batch in named))
+
+
+def _follows(file: LandingFile, before: LandingFile | None) -> bool:
+    if file.record is None:
+        return True  # a foreign publisher tells nothing but the number
+    if before is None:
+        return file.record.previous is None
+    return file.record.previous == (before.batch if before.record else FOREIGN)
+
+
+def _fault(
+    folder: FolderState, files: list[LandingFile], ours: list[LandingFile], chain: list[LandingFile], label: str
+) -> ApplyError | None:
+    recorded = next((file for file in files if file.record), None)
+    if folder.generation is None and recorded is not None:
+        msg = "this file has a record, but its folder's _generation.json is gone: drop the table and load it again"
+        return ApplyError(msg, table=label, file=recorded.path)
+    fork = next((file for file in ours if file.number == len(chain) + 1), None)
+    if fork is not None:
+        before = chain[-1].path if chain else "the beginning of the table"
+        msg = f"this file does not continue {before}: two writers have published; delete the file that is not yours"
+        return ApplyError(msg, table=label, file=fork.path)
+    if ours and not chain:
+        msg = (
+            "file 1 is gone (processed files are deleted after seven days), so the table cannot be replayed from its "
+            "beginning: replay earlier, or drop the table and load it again"
+        )
+        return ApplyError(msg, table=label, file=ours[0].path)
+    return None
+
+
+# ------------------------------------------------------------------------------------------------ the semantics
+
+
+def _apply_all(landed: LandingFiles, label: str) -> pa.Table:
+    keys = landed.metadata.key_columns
+    unmarked = RowMarker.UPSERT if landed.metadata.is_upsert_default_row_marker else RowMarker.INSERT
+    files = landed.applied
+    standing: dict[Any, list[int]] = {}
+    first = 0
+    for file in files:
+        _check_columns(file, files[-1], keys, label)
+        for row, (key, marker) in enumerate(zip(_keys(file, keys), _markers(file, unmarked, label), strict=True)):
+            if marker is not RowMarker.INSERT and not keys:
+                msg = f"{marker.name.lower()} ({marker.value}) in a table without key columns, which takes inserts only"
+                raise ApplyError(msg, table=label, file=file.path, row=row, column=ROW_MARKER, value=marker.value)
+            _apply(standing, key, marker, first + row)
+        first += file.rows.num_rows
+    columns = files[-1].footer.columns
+    all_rows = pa.concat_tables([file.rows.select(columns.names) for file in files], promote_options="none")
+    return all_rows.take(pa.array([row for rows in standing.values() for row in rows], pa.int64()))
+
+
+def _apply(standing: dict[Any, list[int]], key: object, marker: RowMarker, row: int) -> None:
+    """Apply one landing row; ``standing`` is key to the landing rows that the table holds for it now."""
+    if marker is RowMarker.DELETE:
+        standing.pop(key, None)
+    elif marker is RowMarker.INSERT:
+        standing.setdefault(key, []).append(row)
+    else:
+        standing[key] = [row] * max(len(standing.get(key, ())), 1)
+
+
+def _keys(file: LandingFile, keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    if not keys:
+        return [()] * file.rows.num_rows
+    columns = [file.rows.column(key).to_pylist() for key in keys]
+    return [tuple(_comparable(value) for value in values) for values in zip(*columns, strict=True)]
+
+
+def _comparable(value: Any) -> Any:  # noqa: ANN401 - any value that a column holds
+    """Make NaN equal to NaN, as Spark compares keys; -0.0 and 0.0 are equal in Python already."""
+    return ("NaN",) if isinstance(value, float) and value != value else value  # noqa: PLR0124 - only NaN differs
+
+
+def _markers(file: LandingFile, unmarked: RowMarker, label: str) -> list[RowMarker]:
+    if not file.footer.marked:
+        return [unmarked] * file.rows.num_rows
+    column = file.rows.column(ROW_MARKER)
+    known = {int(marker): marker for marker in RowMarker}
+    markers = []
+    for row, value in enumerate(column.to_pylist()):
+        if not pa.types.is_integer(column.type) or value not in known:
+            msg = f"{value!r} ({column.type}) is no row marker, which are the integers 0, 1, 2 and 4: publish it again"
+            raise ApplyError(msg, table=label, file=file.path, row=row, column=ROW_MARKER, value=value)
+        markers.append(known[value])
+    return markers
+
+
+def _check_columns(file: LandingFile, last: LandingFile, keys: tuple[str, ...], label: str) -> None:
+    for key in keys:
+        if key not in file.footer.columns.names:
+            msg = f"the key column {key!r} is not in this file, which has {file.footer.columns.names}"
+            raise ApplyError(msg, table=label, file=file.path, column=key)
+    mine, theirs = ({f.name: (f.type, f.nullable) for f in each.footer.columns} for each in (file, last))
+    odd = next((name for name in [*mine, *theirs] if mine.get(name) != theirs.get(name)), None)
+    if odd is not None:
+        msg = (
+            f"the column {odd!r} is not the same in this file and in {last.path}: changed columns are not supported yet"
+        )
+        raise ApplyError(msg, table=label, file=file.path, column=odd)

@@ -1,0 +1,129 @@
+"""Which Arrow types go into which column, and the checked casts. Only what loses nothing is there.
+
+| column | takes |
+|---|---|
+| integers | any integer type whose values fit |
+| ``float32``, ``float64`` | any float (rounded to float32, never to infinity), integers that are exact |
+| ``decimal(p,s)`` | any decimal whose values fit exactly, integers that fit |
+| ``bool`` | bool |
+| ``string``, ``binary`` | their large and view forms; fixed size binary |
+| ``date`` | date32, date64 at midnight |
+| ``timestamp`` | timestamps with any zone, of any unit whose values are whole microseconds |
+| ``timestamp_ntz`` | timestamps without a zone, likewise |
+
+Dictionaries count as their values. The null type goes anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Cast = Callable[[pa.Array], pa.Array]
+"""Array to array of the column's type and the same length; raises one of `CAST_FAILURES`."""
+
+CAST_FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowCapacityError)
+"""What a cast raises when a value does not fit, or when the text of all values together exceeds 2 GiB."""
+
+
+def cast_for(source: pa.DataType, target: pa.DataType) -> Cast | None:
+    """Return the cast from one Arrow type to the type of a column, None if there is none without loss.
+
+    Args:
+        source: What the caller has.
+        target: One of the types of `openmirror_writer.schema`.
+    """
+    if source == target:
+        return _as_it_is
+    if pa.types.is_null(source):
+        return partial(_nulls, target=target)
+    if pa.types.is_dictionary(source):
+        inner = cast_for(source.value_type, target)
+        return inner and partial(_decoded, then=inner)
+    if pa.types.is_integer(target):
+        return partial(_safely, target=target) if pa.types.is_integer(source) else None
+    if pa.types.is_floating(target):
+        return _to_float(source, target)
+    if pa.types.is_decimal(target):
+        return _to_decimal(source, target)
+    return partial(_safely, target=target) if _is_same_kind(source, target) else None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether it is one of the three string types."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Return whether it is one of the four binary types."""
+    large_or_fixed = pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return pa.types.is_binary(kind) or pa.types.is_binary_view(kind) or large_or_fixed
+
+
+def _is_same_kind(source: pa.DataType, target: pa.DataType) -> bool:
+    if pa.types.is_timestamp(target):
+        return pa.types.is_timestamp(source) and bool(source.tz) == bool(target.tz)
+    if pa.types.is_date(target):
+        return pa.types.is_date(source)
+    return (is_text(source) and is_text(target)) or (is_bytes(source) and is_bytes(target))
+
+
+def _to_float(source: pa.DataType, target: pa.DataType) -> Cast | None:
+    if pa.types.is_integer(source):
+        return partial(_exactly, target=target)
+    if not pa.types.is_floating(source):
+        return None
+    return partial(_rounded, target=target) if target == pa.float32() else partial(_safely, target=target)
+
+
+def _to_decimal(source: pa.DataType, target: pa.DataType) -> Cast | None:
+    if pa.types.is_decimal(source):
+        return partial(_safely, target=target)
+    return partial(_integers_to_decimal, target=target) if pa.types.is_integer(source) else None
+
+
+def _as_it_is(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _nulls(array: pa.Array, target: pa.DataType) -> pa.Array:
+    return pa.nulls(len(array), target)
+
+
+def _safely(array: pa.Array, target: pa.DataType) -> pa.Array:
+    return array.cast(target, safe=True)
+
+
+def _exactly(array: pa.Array, target: pa.DataType) -> pa.Array:
+    # pyarrow's own check refuses every int above 2**53, the exact ones too.
+    floats = array.cast(target, safe=False)
+    if not floats.cast(array.type, safe=True).equals(array):
+        msg = "this int has no exact float; declare the column int64 or decimal(p,s)"
+        raise pa.ArrowInvalid(msg)
+    return floats
+
+
+def _rounded(array: pa.Array, target: pa.DataType) -> pa.Array:
+    floats = array.cast(target)
+    infinite = pc.is_inf(floats)
+    if pc.any(infinite).as_py() and not infinite.equals(pc.is_inf(array)):
+        msg = "it is too large and would become infinite; declare the column float64"
+        raise pa.ArrowInvalid(msg)
+    return floats
+
+
+def _integers_to_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
+    # 20 digits hold every 64-bit integer; the second cast checks that the values fit.
+    return array.cast(pa.decimal128(20, 0)).cast(target, safe=True)
+
+
+def _decoded(array: pa.DictionaryArray, then: Cast) -> pa.Array:
+    words = array.dictionary
+    if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
+        # pyarrow has no kernel that decodes into views.
+        words = words.cast(pa.large_string() if is_text(words.type) else pa.large_binary())
+    # Decoded before it is cast: words that no row uses need not fit.
+    return then(pa.DictionaryArray.from_arrays(array.indices, words).dictionary_decode())

@@ -1,0 +1,101 @@
+"""Carries out protocols against a real storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import stamina
+
+from openmirror_writer.errors import StorageError
+from openmirror_writer.storage.contract import (
+    Created,
+    CreateFile,
+    DeleteFile,
+    Exists,
+    ListFolder,
+    Lost,
+    ReadFile,
+    RemoveFolder,
+    RenameFile,
+    Request,
+    Steps,
+    Storage,
+)
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 30.0
+"""How long a request that changes nothing is tried again."""
+
+
+def perform(storage: Storage, steps: Steps[T]) -> T:
+    """Drive a protocol to its end.
+
+    What only reads is retried with backoff for `RETRY_SECONDS`. A create is sent once: whether it may be resent is the
+    protocol's decision, for a resend that comes late needs a proof first.
+
+    Raises:
+        StorageError: The storage failed for good.
+        OpenMirrorError: Whatever the protocol decides to raise.
+    """
+    answer: Any = None
+    while True:
+        try:
+            request = steps.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        try:
+            answer = answer_to(storage, request)
+        except StorageError as error:
+            try:
+                steps.throw(error)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            msg = "a protocol went on behind a storage error"
+            raise AssertionError(msg) from error
+
+
+def answer_to(storage: Storage, request: Request) -> Any:  # noqa: ANN401 - one type per request, see the contract
+    """Carry out one request.
+
+    Raises:
+        StorageError: The storage failed for good.
+    """
+    match request:
+        case ListFolder(folder):
+            return _retried(lambda: storage.names(folder))
+        case ReadFile(path, start, end):
+            return _retried(lambda: storage.read(path, start, end))
+        case CreateFile(path, data):
+            return _created(storage, path, data)
+        case DeleteFile(path, if_identity):
+            return _retried(lambda: storage.delete(path, if_identity=if_identity))
+        case RenameFile(source, target, if_identity):
+            return storage.rename(source, target, if_identity=if_identity)
+        case RemoveFolder(folder):
+            return storage.remove_folder(folder)
+    msg = f"unknown request {request!r}"
+    raise AssertionError(msg)
+
+
+def _created(storage: Storage, path: str, data: bytes) -> Created | Exists | Lost:
+    try:
+        identity = storage.create(path, data)
+    except StorageError as error:
+        if not error.retryable:
+            raise
+        return Lost(str(error))
+    return Exists() if identity is None else Created(identity)
+
+
+def _retried(call: Callable[[], T]) -> T:
+    for attempt in stamina.retry_context(on=_is_retryable, attempts=None, timeout=RETRY_SECONDS):
+        with attempt:
+            return call()
+    msg = "unreachable: stamina raises the last error"
+    raise AssertionError(msg)
+
+
+def _is_retryable(error: Exception) -> bool:
+    return isinstance(error, StorageError) and error.retryable

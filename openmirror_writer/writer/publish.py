@@ -1,0 +1,108 @@
+"""Publishes files of one table for real: drives the fence's protocols against the zone's storage."""
+
+from __future__ import annotations
+
+import logging
+import time
+from importlib.metadata import version
+
+import pyarrow as pa
+
+from openmirror_writer.errors import OpenMirrorError
+from openmirror_writer.position import Position
+from openmirror_writer.record import Record, new_id
+from openmirror_writer.storage import perform
+from openmirror_writer.writer.cut import FileContent, Progress
+from openmirror_writer.writer.fence import Fence, PublishedFile
+from openmirror_writer.writer.resume import Resumed, open_table
+from openmirror_writer.zone import LandingTable
+
+_LOG = logging.getLogger("openmirror_writer.writer")
+
+
+def seconds() -> float:
+    """Return seconds that go on while the process is paused and, where the system can tell, while the machine sleeps."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class FilePublisher:
+    """Publishes one file after the other; used by one thread at a time.
+
+    Attributes:
+        resumed: What the folder said at the opening.
+        columns: The table's columns; set before the first file.
+    """
+
+    def __init__(self, table: LandingTable, start_at: Position) -> None:
+        """Look at the folder.
+
+        Args:
+            table: The table.
+            start_at: See `Writer`.
+
+        Raises:
+            OpenMirrorError: See `openmirror_writer.writer.resume.open_table`.
+        """
+        self._table = table
+        self._storage = table.zone.storage
+        self.resumed: Resumed = perform(self._storage, open_table(table, start_at, seconds))
+        self.columns: pa.Schema | None = self.resumed.columns
+        by = f"openmirror-writer {version('openmirror-writer')}"
+        self._fence = Fence(table, self.resumed, writer=new_id(), by=by, clock=seconds)
+        self._files: list[PublishedFile] = []
+
+    @property
+    def published_position(self) -> Position:
+        """The position that is durable: a proof followed its file."""
+        return self._fence.published_position
+
+    @property
+    def recorded_position(self) -> Position:
+        """The position of the last record that was created."""
+        return self._fence.recorded
+
+    @property
+    def last(self) -> int:
+        """Number of the last file, 0 = none."""
+        return self._fence.last
+
+    def publish(self, content: FileContent) -> None:
+        """Encode and publish one file.
+
+        Raises:
+            OpenMirrorError: See `Fence.publish`.
+        """
+        started = time.perf_counter()
+        file = perform(self._storage, self._fence.publish(content, self._encode))
+        self._files.append(file)
+        _LOG.info("published %s: %d rows, %d bytes, %.3f s", file.path, file.rows, file.bytes, time.perf_counter() - started)
+
+    def advance(self, progress: Progress) -> None:
+        """Record an advance behind the last file.
+
+        Raises:
+            OpenMirrorError: See `Fence.advance`.
+        """
+        perform(self._storage, self._fence.advance(progress))
+        _LOG.info("advanced %s behind file %d", self._table.label, self._fence.last)
+
+    def confirm(self) -> None:
+        """Prove that what was created is durable and in the chain.
+
+        Raises:
+            OpenMirrorError: See `Fence.confirm`.
+        """
+        perform(self._storage, self._fence.confirm())
+
+    def take_files(self) -> list[PublishedFile]:
+        """Return the files published since this was asked last."""
+        files, self._files = self._files, []
+        return files
+
+    def _encode(self, content: FileContent, record: Record) -> bytes:
+        if self.columns is None:
+            msg = "nothing tells the columns of this table: give columns= to zone.table"
+            raise OpenMirrorError(msg, table=self._table.label)
+        return self._table.format.encode(self.columns, content.batches, record)

@@ -1,0 +1,244 @@
+"""Opening a table: what its folder says about where to go on. Decisions and the protocol that feeds them; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
+from openmirror_writer.formats import Footer
+from openmirror_writer.layout import advance_file, case_twin
+from openmirror_writer.position import Position
+from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
+from openmirror_writer.schema import check_keys, type_text
+from openmirror_writer.storage import Steps, listing, reading
+from openmirror_writer.writer.cut import Progress, Skip
+from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
+
+_LOOKS = 20
+"""How often the folder is looked at before it counts as never quiet: the service moves files between two requests."""
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Where a writer goes on.
+
+    Attributes:
+        generation: The life of the folder; None = it has none yet.
+        generation_identity: The identity of ``_generation.json``.
+        last: Number of the last file, 0 = none.
+        previous: What the next file's record names as ``previous``.
+        has_metadata: Whether ``_metadata.json`` stands.
+        keys: The key columns.
+        columns: The table's columns; None = not known yet.
+        progress: State and position.
+        skip: Rows that stand in files and will come again.
+        next_advance: The first number that no advance record behind the last file has.
+        proof_at: When the look began that all this was read from.
+    """
+
+    generation: str | None
+    generation_identity: str | None
+    last: int
+    previous: str | None
+    has_metadata: bool
+    keys: tuple[str, ...]
+    columns: pa.Schema | None
+    progress: Progress
+    skip: Skip | None
+    next_advance: int
+    proof_at: float
+
+
+def open_table(table: LandingTable, start_at: Position, clock: Callable[[], float]) -> Steps[Resumed]:
+    """Look at the table's folder and decide where a writer goes on.
+
+    Args:
+        table: As the caller declares it.
+        start_at: The position of files that carry no record; not looked at where one does.
+        clock: Seconds that go on while a process is paused.
+
+    Raises:
+        TableGoneError: A drop is under way, or only processed files are left.
+        UnknownPositionError: The last file carries no record, a damaged one, or one of another generation.
+        SchemaRefusedError: Keys or columns differ from those that stand, or none are known.
+        StorageError: The folder never stands still.
+    """
+    for _ in range(_LOOKS):
+        proof_at = clock()
+        state = yield from look(table.folder)
+        _refuse_dropping(state, table)
+        keys = _keys(state, table)
+        if not state.names.data:
+            return (yield from _open_empty(state, table, keys, proof_at))
+        last = state.names.last
+        footer = yield from table.format.read_footer(state.data_path(last), state.names.data[last].size)
+        if footer is None or footer.identity != state.names.data[last].identity:
+            continue  # moved away, or replaced by a repair, between the two calls
+        _check_columns(footer, keys, table, state.data_path(last))
+        if footer.record is None:
+            return _behind_foreign(state, footer, table, keys, start_at, proof_at)
+        _refuse_other_generation(footer.record, state, table)
+        record, next_advance = yield from _with_advances(footer.record, state)
+        return Resumed(
+            state.generation,
+            state.generation_identity,
+            last,
+            footer.record.batch,
+            state.metadata is not None,
+            keys,
+            footer.columns,
+            Progress(record.phase, record.position),
+            skip_of(record),
+            next_advance,
+            proof_at,
+        )
+    msg = "the folder changes at every look; try again"
+    raise StorageError(msg, table=table.label, retryable=True)
+
+
+def skip_of(record: Record) -> Skip | None:
+    """Return the rows of a record that must not be published again, None if there are none.
+
+    Raises:
+        UnknownPositionError: They can be counted but not compared, for their digest is missing.
+    """
+    pending = record.pending.get(SINGLE_PARTITION)
+    if pending is None or pending.replay == "safe":
+        return None
+    if pending.digest is None:
+        msg = "the record counts rows that are not to be published again, but has no digest to compare them with"
+        raise UnknownPositionError(msg, position=record.position)
+    return Skip(pending.rows, pending.at, pending.digest)
+
+
+def _refuse_dropping(state: FolderState, table: LandingTable) -> None:
+    if state.dropping:
+        msg = "a drop of this table has begun and not ended: run drop_table, then load again"
+        raise TableGoneError(msg, table=table.label, file=state.folder)
+
+
+def _keys(state: FolderState, table: LandingTable) -> tuple[str, ...]:
+    if state.metadata is None:
+        if table.key_columns is None:
+            msg = "key_columns= is needed when a table is made; give [] for a table that only takes inserts"
+            raise SchemaRefusedError(msg, table=table.label)
+        return table.key_columns
+    standing = state.metadata.key_columns
+    if table.key_columns is not None and table.key_columns != standing:
+        msg = (
+            f"the key columns {list(table.key_columns)} differ from {list(standing)} in _metadata.json; they cannot be "
+            "changed: give the same, or drop_table and load again"
+        )
+        raise SchemaRefusedError(msg, table=table.label, file=f"{state.folder}/_metadata.json")
+    return standing
+
+
+def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], proof_at: float) -> Steps[Resumed]:
+    moved = yield from moved_files(table.folder)
+    if moved:
+        msg = "the folder has processed files but no data file, so nothing tells the next number: run drop_table, load again"
+        raise TableGoneError(msg, table=table.label, file=moved[max(moved)][0])
+    yield from _refuse_case_twins(table)
+    if table.columns is not None:
+        check_keys(keys, table.columns, table=table.label)
+    return Resumed(
+        state.generation,
+        state.generation_identity,
+        0,
+        None,
+        state.metadata is not None,
+        keys,
+        table.columns,
+        Progress("new"),
+        None,
+        0,
+        proof_at,
+    )
+
+
+def _refuse_case_twins(table: LandingTable) -> Steps[None]:
+    """Refuse a new folder whose name differs from another's by case only: Delta and the service take them for one."""
+    path = table.folder.split("/")
+    for depth, name in enumerate(path):
+        parent = yield from listing("/".join(path[:depth]))
+        twin = case_twin(name, parent.folders)
+        if twin is not None:
+            msg = f"the folder {twin!r} stands in the zone and differs from {name!r} by case only; use its spelling"
+            raise SchemaRefusedError(msg, table=table.label, file=twin)
+
+
+def _check_columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> None:
+    declared, standing = table.columns, footer.columns
+    check_keys(keys, standing, table=table.label)
+    if declared is None or declared.equals(standing):
+        return
+    names = [*standing.names, *(n for n in declared.names if n not in standing.names)]
+    for name in names:
+        ours, theirs = _declaration(declared, name), _declaration(standing, name)
+        if ours != theirs:
+            msg = (
+                f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops at a "
+                "changed column: declare what is published, or drop_table and load again"
+            )
+            raise SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
+    msg = f"columns= has the order {declared.names}, the last published file {standing.names}: use that one"
+    raise SchemaRefusedError(msg, table=table.label, file=path)
+
+
+def _declaration(columns: pa.Schema, name: str) -> str:
+    if name not in columns.names:
+        return "absent"
+    field = columns.field(name)
+    return type_text(field.type) + ("" if field.nullable else " not null")
+
+
+def _behind_foreign(
+    state: FolderState, footer: Footer, table: LandingTable, keys: tuple[str, ...], start_at: Position, proof_at: float
+) -> Resumed:
+    path = state.data_path(state.names.last)
+    if start_at is None:
+        msg = (
+            "the last file carries no record of this software, so nothing tells up to which source position the folder "
+            "goes: give Writer(table, start_at=position), or drop_table and load again"
+        )
+        raise UnknownPositionError(msg, table=table.label, file=path)
+    return Resumed(
+        state.generation,
+        state.generation_identity,
+        state.names.last,
+        FOREIGN,
+        state.metadata is not None,
+        keys,
+        footer.columns,
+        Progress("following", start_at),
+        None,
+        0,
+        proof_at,
+    )
+
+
+def _refuse_other_generation(record: Record, state: FolderState, table: LandingTable) -> None:
+    if record.generation != state.generation:
+        msg = (
+            f"the last file belongs to generation {record.generation}, the folder to {state.generation}: a write from "
+            "before a drop came late. Delete this file if the table was loaded again since, else run drop_table"
+        )
+        raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
+
+
+def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, int]]:
+    """Return the record, or the newest valid advance behind it, and the next free number of an advance."""
+    numbers = sorted((k for number, k in state.names.advances if number == record.number), reverse=True)
+    free = numbers[0] + 1 if numbers else 0
+    for k in numbers:
+        path = f"{state.folder}/{advance_file(record.number, k)}"
+        content = yield from reading(path)
+        if content is None:
+            continue
+        advance = parse_record(content.data, file=path)
+        if (advance.generation, advance.previous) == (record.generation, record.batch):
+            return advance, free
+    return record, free

@@ -1,0 +1,87 @@
+"""The one thread of a writer: encodes and publishes a file while the next one is gathered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from openmirror_writer.writer.cut import FileContent
+
+_TICK_SECONDS = 0.5
+"""How often an idle worker looks whether rows have become too old; so exact are `Roll.age` and ``advance_interval``."""
+
+
+class Worker:
+    """Takes one file at a time; a second one waits at the caller, so at most two files are in memory."""
+
+    def __init__(self, publish: Callable[[FileContent], None], tick: Callable[[], None]) -> None:
+        """Start the thread.
+
+        Args:
+            publish: What to do with a file, called in the thread.
+            tick: Called in the thread about twice a second while there is nothing to do.
+        """
+        self._publish = publish
+        self._tick = tick
+        self._changed = threading.Condition()
+        self._task: FileContent | None = None
+        self._busy = False
+        self._stopped = False
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="openmirror-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, content: FileContent) -> None:
+        """Hand over a file, as soon as the one before is published.
+
+        Raises:
+            BaseException: What an earlier file raised; this file is not taken.
+        """
+        with self._changed:
+            self._wait_idle()
+            self._task = content
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until everything is published.
+
+        Raises:
+            BaseException: What a file raised.
+        """
+        with self._changed:
+            self._wait_idle()
+
+    def stop(self) -> None:
+        """Wait for the file in flight and end the thread; what it raised stays in ``failure``."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._task is None and not self._busy)
+            self._stopped = True
+            self._changed.notify_all()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _wait_idle(self) -> None:
+        self._changed.wait_for(lambda: (self._task is None and not self._busy) or self.failure is not None)
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._task is not None or self._stopped, timeout=_TICK_SECONDS)
+                if self._stopped:
+                    return
+                content, self._task = self._task, None
+                self._busy = True
+            try:
+                if self.failure is None:
+                    if content is not None:
+                        self._publish(content)
+                    else:
+                        self._tick()
+            except BaseException as error:  # noqa: BLE001 - kept, and raised by the caller's next call
+                self.failure = error
+            finally:
+                with self._changed:
+                    self._busy = False
+                    self._changed.notify_all()

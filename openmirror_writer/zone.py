@@ -1,0 +1,296 @@
+"""A landing zone, its tables, and what stands in a table's folder now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError, StorageError
+from openmirror_writer.formats import Parquet
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    MOVED,
+    PARTNER_EVENTS,
+    SCHEMA_SUFFIX,
+    Folder,
+    check_name,
+    data_number,
+    sort_names,
+    table_folder,
+    table_label,
+)
+from openmirror_writer.metadata import BY_TIME, SEQUENTIAL, Generation, PartnerEvents, TableMetadata, parse
+from openmirror_writer.schema import Columns, check_keys, declared_columns
+from openmirror_writer.storage import Entry, Steps, Storage, listing, open_storage, perform, reading
+
+
+class LandingZone:
+    """Where a mirrored database takes its files from.
+
+    Nothing is read or written before a `Writer`, `replay` or a mirror uses it.
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str] | Storage,
+        *,
+        credential: Any = None,  # noqa: ANN401 - azure-identity, text or a callable, as soon as a storage needs one
+        storage_options: Mapping[str, Any] | None = None,
+        partner: PartnerEvents | None = None,
+        replace_partner: bool = False,
+    ) -> None:
+        """Name a landing zone.
+
+        Args:
+            url: A local folder, ``file://`` or ``memory://``; or an implementation of `Storage`.
+            credential: For storages that ask for one; local folders and memory do not.
+            storage_options: As ``credential``.
+            partner: Content of ``_partnerEvents.json``, written once at the root by the first writer that opens.
+            replace_partner: Replace a ``_partnerEvents.json`` of other content; default: it is an error.
+
+        Raises:
+            StorageError: The URL is of an unknown kind, or options were given that its storage does not take.
+        """
+        self._storage = open_storage(url)
+        if credential is not None or storage_options:
+            msg = f"{self._storage.url} takes neither credential= nor storage_options=: leave them out"
+            raise StorageError(msg)
+        self._partner = partner
+        self._replace_partner = replace_partner
+
+    @property
+    def url(self) -> str:
+        """Where the zone is, without secrets."""
+        return self._storage.url
+
+    @property
+    def storage(self) -> Storage:
+        """The storage that holds the zone."""
+        return self._storage
+
+    def __repr__(self) -> str:
+        """Name the zone."""
+        return f"LandingZone({self.url!r})"
+
+    def table(
+        self,
+        name: str,
+        *,
+        schema_name: str | None = None,
+        key_columns: Sequence[str] | None = None,
+        columns: Columns | None = None,
+        format: Parquet = Parquet(),  # noqa: A002, B008 - the documented name; an immutable value
+        file_order: Literal["sequential"] = "sequential",
+        unmarked_rows: Literal["insert", "upsert"] = "insert",
+    ) -> LandingTable:
+        """Name a table of this zone; no storage call is made.
+
+        Args:
+            name: The folder's name; the table's name in the mirrored database.
+            schema_name: Its schema; None: the database's default schema.
+            key_columns: The columns of the unique key, ``[]`` for a table that takes inserts only; required when the
+                table is made, later None means: as in the folder.
+            columns: Column to type (`openmirror_writer.schema`), or an Arrow schema; None: as in the folder, else
+                inferred once from the first rows.
+            format: How files are encoded.
+            file_order: ``sequential``: by file number.
+            unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.
+
+        Raises:
+            SchemaRefusedError: A name, type or key that the service would refuse.
+        """
+        check_name("table", name)
+        if schema_name is not None:
+            check_name("schema", schema_name)
+        label = table_label(name, schema_name)
+        try:
+            schema = None if columns is None else declared_columns(columns)
+        except SchemaRefusedError as error:
+            error.table = label
+            raise
+        if isinstance(key_columns, str):
+            msg = f"key_columns={key_columns!r} is text; give a list of names"
+            raise SchemaRefusedError(msg, table=label)
+        keys = None if key_columns is None else tuple(key_columns)
+        if keys is not None:
+            check_keys(keys, schema, table=label)
+        if file_order != "sequential":
+            msg = f"file_order={file_order!r} is not supported by this version; use 'sequential'"
+            raise SchemaRefusedError(msg, table=label)
+        return LandingTable(self, name, schema_name, keys, schema, format, unmarked_rows == "upsert")
+
+    def tables(self) -> list[LandingTable]:
+        """List the tables that stand in the zone, by schema and name; one or two levels of folders are listed.
+
+        Raises:
+            StorageError: The storage failed.
+        """
+        root = perform(self._storage, listing(""))
+        found = [self.table(name) for name in sorted(root.folders) if _is_table(name)]
+        for folder in sorted(root.folders):
+            if folder.endswith(SCHEMA_SUFFIX) and not folder.startswith("_"):
+                schema = folder.removesuffix(SCHEMA_SUFFIX)
+                inside = perform(self._storage, listing(folder))
+                found += [self.table(name, schema_name=schema) for name in sorted(inside.folders) if _is_table(name)]
+        return found
+
+    def ensure_partner_events(self) -> None:
+        """Write ``_partnerEvents.json`` at the root, if this zone was given one and it does not stand there yet.
+
+        Raises:
+            OpenMirrorError: Other content stands there, and ``replace_partner`` is not set.
+        """
+        if self._partner is None:
+            return
+        data = self._partner.to_bytes()
+        for _ in range(3):  # another writer may create or replace it between two of our calls
+            standing = self._storage.read(PARTNER_EVENTS)
+            if standing is None:
+                if self._storage.create(PARTNER_EVENTS, data) is not None:
+                    return
+                continue
+            if _same_partner(standing.data, self._partner):
+                return
+            if not self._replace_partner:
+                msg = (
+                    f"{PARTNER_EVENTS} at the root holds other content than partner=; give the same, "
+                    "or LandingZone(replace_partner=True)"
+                )
+                raise OpenMirrorError(msg, file=PARTNER_EVENTS, value=standing.data.decode(errors="replace"))
+            if self._storage.replace(PARTNER_EVENTS, data, if_identity=standing.identity) is not None:
+                return
+        msg = f"{PARTNER_EVENTS} is being changed by others all the time; try again"
+        raise StorageError(msg, file=PARTNER_EVENTS, retryable=True)
+
+
+@dataclass(frozen=True)
+class LandingTable:
+    """One table of a landing zone, as the caller declares it; made by `LandingZone.table`.
+
+    Attributes:
+        zone: The zone.
+        name: The table's name.
+        schema_name: Its schema, None = the default one.
+        key_columns: None = as in the folder.
+        columns: In file types; None = as in the folder, else inferred.
+        format: How files are encoded.
+        unmarked_are_upserts: What rows without a marker mean to the mirror.
+    """
+
+    zone: LandingZone
+    name: str
+    schema_name: str | None
+    key_columns: tuple[str, ...] | None
+    columns: pa.Schema | None
+    format: Parquet
+    unmarked_are_upserts: bool
+
+    @property
+    def folder(self) -> str:
+        """The table's folder below the zone's root."""
+        return table_folder(self.name, self.schema_name)
+
+    @property
+    def parent(self) -> str:
+        """The folder that holds the table's folder; ``""`` is the zone's root."""
+        return self.folder.rpartition("/")[0]
+
+    @property
+    def label(self) -> str:
+        """``"orders"`` or ``"sales.orders"``."""
+        return table_label(self.name, self.schema_name)
+
+    def path(self, name: str) -> str:
+        """Return the path of a file of this table below the zone's root."""
+        return f"{self.folder}/{name}"
+
+    def metadata(self, keys: Sequence[str]) -> TableMetadata:
+        """Return the ``_metadata.json`` of this declaration with these keys."""
+        return TableMetadata(
+            key_columns=tuple(keys),
+            file_detection_strategy=SEQUENTIAL,
+            is_upsert_default_row_marker=self.unmarked_are_upserts,
+        )
+
+
+@dataclass(frozen=True)
+class FolderState:
+    """What stands in a table folder.
+
+    Attributes:
+        folder: Its path.
+        names: Its files, sorted into what they are.
+        generation: The id of this life, from ``_generation.json``; None if there is no such file.
+        generation_identity: The identity of that file.
+        metadata: None if there is no ``_metadata.json``.
+    """
+
+    folder: str
+    names: Folder[Entry]
+    generation: str | None
+    generation_identity: str | None
+    metadata: TableMetadata | None
+
+    @property
+    def dropping(self) -> bool:
+        """Whether a drop has begun and not ended."""
+        return DROPPING in self.names.special
+
+    def data_path(self, number: int) -> str:
+        """Return the path of the data file with this number."""
+        return f"{self.folder}/{number:020d}.{self.names.extensions[number]}"
+
+
+def look(folder: str) -> Steps[FolderState]:
+    """Look at a table folder: one listing, then its generation and its metadata, as they belong to that listing.
+
+    Raises:
+        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable.
+    """
+    while True:
+        names = sort_names((yield from listing(folder)).files)
+        generation = metadata = None
+        if GENERATION in names.special:
+            content = yield from reading(f"{folder}/{GENERATION}")
+            if content is None or content.identity != names.special[GENERATION].identity:
+                continue  # dropped, or made again, between the two calls: look again
+            generation = parse(Generation, content.data, file=f"{folder}/{GENERATION}").generation
+        if METADATA in names.special:
+            content = yield from reading(f"{folder}/{METADATA}")
+            if content is None:
+                continue
+            metadata = parse(TableMetadata, content.data, file=f"{folder}/{METADATA}")
+            if metadata.file_detection_strategy == BY_TIME:
+                msg = f"files ordered by modification time ({BY_TIME}) are not supported by this version"
+                raise SchemaRefusedError(msg, file=f"{folder}/{METADATA}")
+        entry = names.special.get(GENERATION)
+        return FolderState(folder, names, generation, entry.identity if entry else None, metadata)
+
+
+def moved_files(folder: str) -> Steps[dict[int, tuple[str, Entry]]]:
+    """List the data files that the service moved away: number to path and entry; they are kept there for seven days."""
+    found: dict[int, tuple[str, Entry]] = {}
+    for name in MOVED:
+        inside = yield from listing(f"{folder}/{name}")
+        for file, entry in inside.files.items():
+            number = data_number(file)
+            if number is not None:
+                found[number] = (f"{folder}/{name}/{file}", entry)
+    return found
+
+
+def _is_table(name: str) -> bool:
+    return not name.startswith("_") and not name.lower().endswith(SCHEMA_SUFFIX)
+
+
+def _same_partner(data: bytes, partner: PartnerEvents) -> bool:
+    try:
+        return parse(PartnerEvents, data, file=PARTNER_EVENTS) == partner
+    except SchemaRefusedError:
+        return False
