@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from openmirror_writer.errors import InvalidRowError
 from openmirror_writer.position import Position
+from openmirror_writer.schema import ROW_MARKER
 
 
 class RowMarker(IntEnum):
@@ -59,20 +60,27 @@ class ChangeBatch:
         """Refuse markers that do not fit the rows.
 
         Raises:
-            InvalidRowError: Their number differs, one is NULL, or none of 0, 1, 2 and 4.
+            InvalidRowError: The rows are no RecordBatch, the markers no array of int32, their number differs, one of
+                them is NULL, or none of 0, 1, 2 and 4.
         """
+        rows: object = self.rows
+        if not isinstance(rows, pa.RecordBatch):
+            msg = f"rows must be a pyarrow.RecordBatch, got {type(rows).__name__}; of a table take to_batches()"
+            raise InvalidRowError(msg)
         if self.markers is None:
             return
-        if self.markers.type != pa.int32() or len(self.markers) != self.rows.num_rows:
-            msg = (
-                f"markers must be int32, one per row: got {len(self.markers)} of {self.markers.type} "
-                f"for {self.rows.num_rows} rows"
-            )
+        markers: object = self.markers
+        if not isinstance(markers, pa.Int32Array):
+            kind = markers.type if isinstance(markers, pa.Array) else type(markers).__name__
+            msg = f"markers must be one pyarrow array of int32, got {kind}: cast or combine them"
+            raise InvalidRowError(msg)
+        if len(markers) != rows.num_rows:
+            msg = f"markers must be one per row, got {len(markers)} for {rows.num_rows} rows"
             raise InvalidRowError(msg)
         for row, marker in enumerate(self.markers.to_pylist() if _has_odd_marker(self.markers) else ()):
             if marker not in _MARKERS:
                 msg = f"{marker!r} is no row marker; use 0 (insert), 1 (update), 2 (delete) or 4 (upsert)"
-                raise InvalidRowError(msg, row=row, column="__rowMarker__", value=marker, type="int32")
+                raise InvalidRowError(msg, row=row, column=ROW_MARKER, value=marker, type="int32")
 
     @property
     def num_rows(self) -> int:
@@ -85,7 +93,12 @@ class ChangeBatch:
         return self.rows.nbytes + (0 if self.markers is None else self.markers.nbytes)
 
     def slice(self, offset: int, length: int | None = None) -> ChangeBatch:
-        """Return ``length`` rows from ``offset`` on (None: to the end) without copying; the position stays with the whole."""
+        """Return some of the rows without copying; the position stays with the whole.
+
+        Args:
+            offset: The first row, counted from 0.
+            length: How many rows; None: to the end.
+        """
         markers = None if self.markers is None else self.markers.slice(offset, length)
         return ChangeBatch(self.rows.slice(offset, length), markers)
 

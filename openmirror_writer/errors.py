@@ -4,7 +4,8 @@
 
   * ``InvalidRowError``: a row cannot be written as it is. Mend the row or declare another column type.
   * ``SchemaRefusedError``: names, types, keys or metadata that the mirror would refuse. Mend the declaration.
-  * ``ResumeMismatchError``: the source did not repeat the rows that were already published. Mend the source or start again.
+  * ``ResumeMismatchError``: the source did not repeat the rows that were already published. Mend the source or start
+    again.
   * ``UnknownPositionError``: the folder does not tell where to go on. Give ``start_at=`` or start again.
   * ``ConcurrentWriterError``: another writer publishes to this table. Stop one of them.
   * ``TableGoneError``: the folder was dropped or lost its last file. Run ``drop_table`` and load again.
@@ -44,9 +45,9 @@ class OpenMirrorError(Exception):
         row: int | None = None,
         key: dict[str, Any] | None = None,
         column: str | None = None,
-        value: Any = None,
+        value: object = None,
         type: str | None = None,  # noqa: A002 - the attribute is read as `error.type`
-        position: Any = None,
+        position: object = None,
     ) -> None:
         """Keep the parts; ``message`` says what is wrong and what to do next."""
         super().__init__(message)
@@ -56,9 +57,9 @@ class OpenMirrorError(Exception):
         self.row = row
         self.key = key
         self.column = column
-        self.value = value
+        self.value: Any = value
         self.type = type
-        self.position = position
+        self.position: Any = position
         self.published_rows = 0
 
     def __str__(self) -> str:
@@ -108,7 +109,7 @@ class StorageError(OpenMirrorError):
         retryable: Whether the same call may succeed later.
     """
 
-    def __init__(self, message: str, *, retryable: bool = False, **parts: Any) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, **parts: Any) -> None:  # noqa: ANN401 - as they are
         """Keep the parts of `OpenMirrorError` and ``retryable``."""
         super().__init__(message, **parts)
         self.retryable = retryable
@@ -123,8 +124,11 @@ class ApplyError(OpenMirrorError):
 
 
 def shorten(value: object, limit: int = 200) -> str:
-    """Return ``repr(value)`` cut to ``limit`` characters, so that a large value cannot flood a log."""
-    text = repr(value)
+    """Return ``repr(value)`` cut to ``limit`` characters: a large value cannot flood a log; never raises."""
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001 - a huge int, too deep a list, a broken class: the message must still be told
+        text = f"<{type(value).__name__} that cannot be printed: {type(error).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 

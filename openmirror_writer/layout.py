@@ -6,12 +6,13 @@ the service's discovery ignores.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.errors import ConcurrentWriterError, SchemaRefusedError, shorten
 
 METADATA = "_metadata.json"
 PARTNER_EVENTS = "_partnerEvents.json"
@@ -23,16 +24,16 @@ MOVED = (PROCESSED, READY_TO_DELETE)
 """Folders inside a table folder to which processed files are moved; the service deletes them there after seven days."""
 OPENMIRROR = "_openmirror"
 """Folder at the zone's root for what belongs to no single table folder."""
-ROW_MARKER = "__rowMarker__"
 SCHEMA_SUFFIX = ".schema"
 DEFAULT_SCHEMA = "dbo"
 """The schema in which a table lands whose folder names none."""
 
 _DIGITS = 20
-_DATA_FILE = re.compile(r"(\d{20})\.([A-Za-z0-9]+)")
-_ADVANCE = re.compile(r"_(\d{20})\.advance-(\d+)\.json")
-_CLAIM = re.compile(r"_(\d{20})\.claim-([0-9a-f]+)\.json")
+_DATA_FILE = re.compile(r"(?!0{20})([0-9]{20})\.([A-Za-z0-9]+)")  # not \d: it matches the digits of every script
+_ADVANCE = re.compile(r"_([0-9]{20})\.advance-([0-9]+)\.json")
+_CLAIM = re.compile(r"_([0-9]{20})\.claim-([0-9a-f]+)\.json")
 _MAX_NAME = 255
+"""Bytes of a folder's or file's name on the file systems of our day."""
 
 Known = TypeVar("Known")
 
@@ -47,7 +48,7 @@ def data_file(number: int, extension: str = "parquet") -> str:
 
 
 def data_number(name: str) -> int | None:
-    """Return the number of a data file, None for any other name.
+    """Return the number of a data file, None for any other name; the first number is 1.
 
     >>> data_number("00000000000000000007.parquet"), data_number("_metadata.json")
     (7, None)
@@ -66,17 +67,28 @@ def advance_file(number: int, k: int) -> str:
 
 
 def claim_file(first: int, digest: str) -> str:
-    """Return the name of the mirror's claim on the batch that starts with file ``first``, whose identity hashes to ``digest``."""
+    """Return the name of the mirror's claim on the batch that starts with file ``first``.
+
+    Args:
+        first: Number of the batch's first file.
+        digest: Hash of that file's identity, hexadecimal.
+    """
     return f"_{first:0{_DIGITS}d}.claim-{digest}.json"
 
 
 def drop_record(label: str) -> str:
     """Return the path, below the zone's root, of the note that a table was dropped on purpose.
 
+    Args:
+        label: From `table_label`; one that is too long for a file's name stands in it as its hash.
+
     >>> drop_record("sales.orders")
     '_openmirror/dropped-sales.orders.json'
     """
-    return f"{OPENMIRROR}/dropped-{label}.json"
+    name = f"dropped-{label}.json"
+    if _length(name) > _MAX_NAME:
+        name = f"dropped-{hashlib.sha256(label.encode(errors='surrogatepass')).hexdigest()}.json"
+    return f"{OPENMIRROR}/{name}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,15 @@ class Folder(Generic[Known]):
 
 
 def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
-    """Sort the files of one table folder; names that mean nothing to us are left out."""
+    """Sort the files of one table folder; names that mean nothing to us are left out.
+
+    Args:
+        names: Each file's name, to what the listing tells of it.
+
+    Raises:
+        ConcurrentWriterError: Two data files have the same number (``1.parquet`` and ``1.csv``): which of them counts
+            nobody can tell.
+    """
     data: dict[int, Known] = {}
     extensions: dict[int, str] = {}
     advances: dict[tuple[int, int], Known] = {}
@@ -112,8 +132,13 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
     special: dict[str, Known] = {}
     for name, known in names.items():
         if match := _DATA_FILE.fullmatch(name):
-            data[int(match[1])] = known
-            extensions[int(match[1])] = match[2]
+            number = int(match[1])
+            if number in data:
+                twins = " and ".join(sorted((data_file(number, extensions[number]), name)))
+                msg = f"two data files have one number: stop the other writer of this table, then delete one of {twins}"
+                raise ConcurrentWriterError(msg, file=name)
+            data[number] = known
+            extensions[number] = match[2]
         elif match := _ADVANCE.fullmatch(name):
             advances[int(match[1]), int(match[2])] = known
         elif _CLAIM.fullmatch(name):
@@ -133,8 +158,14 @@ def table_folder(name: str, schema_name: str | None) -> str:
 
 
 def table_label(name: str, schema_name: str | None) -> str:
-    """Return how errors, reports and `replay` name a table: ``"orders"`` or ``"sales.orders"``."""
-    return name if schema_name is None else f"{schema_name}.{name}"
+    """Return how errors, reports and `replay` name a table: ``"orders"`` or ``"sales.orders"``.
+
+    A part that holds a dot stands in backticks, as in SQL, so that no two tables have one label.
+
+    >>> table_label("orders", None), table_label("orders", "sales"), table_label("sales.orders", None)
+    ('orders', 'sales.orders', '`sales.orders`')
+    """
+    return _quoted(name) if schema_name is None else f"{_quoted(schema_name)}.{_quoted(name)}"
 
 
 def check_name(kind: str, name: str) -> None:
@@ -150,18 +181,18 @@ def check_name(kind: str, name: str) -> None:
         SchemaRefusedError: With the reason.
 
     >>> check_name("table", "orders")
-    >>> check_name("table", "_orders")
+    >>> check_name("table", "_orders")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    openmirror_writer.errors.SchemaRefusedError: table name '_orders' begins with '_': the service ignores such a folder; choose another name [table='_orders']
+    openmirror_writer.errors.SchemaRefusedError: table name '_orders' begins with '_': the service ignores...
     """
-    reason = _name_fault(name)
+    reason = _name_fault(name, _MAX_NAME - (len(SCHEMA_SUFFIX) if kind == "schema" else 0))
     if reason:
-        msg = f"{kind} name {name!r} {reason}; choose another name"
-        raise SchemaRefusedError(msg, table=name if isinstance(name, str) else None)
+        msg = f"{kind} name {shorten(name)} {reason}; choose another name"
+        raise SchemaRefusedError(msg, table=name if kind == "table" else None)
 
 
-def _name_fault(name: object) -> str | None:
+def _name_fault(name: object, most: int) -> str | None:
     if not isinstance(name, str):
         return f"is {type(name).__name__}, not text"
     if not name.strip():
@@ -177,9 +208,17 @@ def _name_fault(name: object) -> str | None:
     bad = [c for c in name if not c.isprintable() or c in '"*:<>?|#%']
     if bad:
         return f"holds {bad[0]!r}, which no path may hold"
-    if len(name.encode(errors="surrogatepass")) > _MAX_NAME:
-        return f"is longer than {_MAX_NAME} bytes"
+    if _length(name) > most:
+        return f"is longer than {most} bytes"
     return None
+
+
+def _length(name: str) -> int:
+    return len(name.encode(errors="surrogatepass"))
+
+
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part
 
 
 def case_twin(name: str, others: Iterable[str]) -> str | None:

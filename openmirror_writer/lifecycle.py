@@ -5,7 +5,18 @@ from __future__ import annotations
 from openmirror_writer.errors import StorageError
 from openmirror_writer.layout import DROPPING, GENERATION, MOVED, drop_record
 from openmirror_writer.metadata import Generation, parse
-from openmirror_writer.storage import Created, Entry, Exists, Steps, creating, deleting, listing, perform, reading, removing
+from openmirror_writer.storage import (
+    Created,
+    Entry,
+    Exists,
+    Steps,
+    creating,
+    deleting,
+    listing,
+    perform,
+    reading,
+    removing,
+)
 from openmirror_writer.zone import LandingTable
 
 _ROUNDS = 1000
@@ -15,8 +26,8 @@ _ROUNDS = 1000
 def drop_table(table: LandingTable) -> None:
     """Delete a table's folder: the mirror drops the table.
 
-    A tombstone is set first, which no writer passes; files are deleted by identity, until only the tombstone is left, and
-    it goes last. If this is killed, call it again. Stop the table's writers before.
+    A tombstone is set first, which no writer passes; files are deleted by identity, until only the tombstone is left,
+    and it goes last. If this is killed, call it again. Stop the table's writers before.
 
     Args:
         table: From `LandingZone.table`; its keys and columns do not matter.

@@ -1,6 +1,7 @@
 """The JSON files of a landing zone: ``_metadata.json``, ``_partnerEvents.json`` and our ``_generation.json``.
 
-Property names are read in any casing and written as documented; properties that we do not know are kept.
+Property names are read in any casing and written as documented; properties that we do not know are kept. A property of
+ours that is null counts as absent; one that stands there twice is refused.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
+import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from openmirror_writer.errors import SchemaRefusedError
@@ -26,9 +28,15 @@ class _AnyCasing(BaseModel):
     def _documented_casing(cls, data: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
         if not isinstance(data, Mapping):
             return data
-        known = {(f.alias or name).lower(): f.alias or name for name, f in cls.model_fields.items()}
-        names = {name.lower(): name for name in cls.model_fields}
-        return {known.get(str(k).lower()) or names.get(str(k).lower(), k): v for k, v in data.items()}
+        documented = {str(field.alias).lower(): str(field.alias) for field in cls.model_fields.values()}
+        properties: dict[str, Any] = {}
+        for spelling, value in data.items():
+            name = documented.get(str(spelling).lower(), str(spelling))
+            if name in properties:
+                raise ValueError(f"{name} stands there twice, in two spellings")
+            properties[name] = value
+        unknown = properties.keys() - documented.values()
+        return {name: value for name, value in properties.items() if value is not None or name in unknown}
 
 
 class TableMetadata(_AnyCasing):
@@ -47,7 +55,7 @@ class TableMetadata(_AnyCasing):
     is_upsert_default_row_marker: bool = Field(default=False, alias="isUpsertDefaultRowMarker")
 
     def to_bytes(self) -> bytes:
-        """Return the file's content: documented casing, ``keyColumns`` always, other properties only where not default."""
+        """Return the file's content, JSON in UTF-8: ``keyColumns`` always, the others where they are no default."""
         data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return _json({"keyColumns": list(self.key_columns), **data})
 
@@ -82,19 +90,23 @@ class PartnerEvents(_AnyCasing):
     source_info: SourceInfo = Field(alias="sourceInfo")
 
     def to_bytes(self) -> bytes:
-        """Return the file's content."""
+        """Return the file's content, JSON in UTF-8, without what is None."""
         return _json(self.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 class Generation(BaseModel):
-    """``_generation.json``: the id of this life of a table folder."""
+    """``_generation.json``: the id of this life of a table folder.
+
+    Attributes:
+        generation: A uuid; any text is read.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     generation: str = Field(min_length=1)
 
     def to_bytes(self) -> bytes:
-        """Return the file's content."""
+        """Return the file's content, JSON in UTF-8."""
         return self.model_dump_json().encode()
 
 
@@ -110,7 +122,7 @@ def parse(model: type[Model], data: bytes, *, file: str) -> Model:
         SchemaRefusedError: It is not valid JSON or not of this form.
     """
     try:
-        return model.model_validate_json(data.removeprefix(b"\xef\xbb\xbf"))
+        return model.model_validate_json(data.removeprefix(b"\xef\xbb\xbf"), by_alias=True, by_name=False)
     except ValidationError as error:
         first: Any = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -118,9 +130,5 @@ def parse(model: type[Model], data: bytes, *, file: str) -> Model:
         raise SchemaRefusedError(msg, file=file) from error
 
 
-class _Json(BaseModel):
-    data: dict[str, Any]
-
-
 def _json(data: dict[str, Any]) -> bytes:
-    return _Json(data=data).model_dump_json()[len('{"data":') : -1].encode()
+    return pydantic_core.to_json(data, inf_nan_mode="null")

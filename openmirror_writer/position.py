@@ -7,54 +7,62 @@ a position, compared per entry.
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypeAlias
+
+import pydantic_core
 
 from openmirror_writer.errors import OpenMirrorError
 
 Position: TypeAlias = Any
 """A JSON value; None = no position yet."""
 
+_MAX_DEPTH = 100
+"""Lists and maps inside each other; the reader of records stops at 200 of them."""
+
 
 def checked_position(position: Position) -> Position:
-    """Return a private copy of the position, or refuse it if JSON does not keep it as it is.
+    """Return a private copy of the position, or refuse it if JSON in UTF-8 does not keep it as it is.
 
     Raises:
-        OpenMirrorError: The position does not survive a JSON round trip (tuples, dates, NaN, int keys and so on).
+        OpenMirrorError: The position does not survive a JSON round trip (tuples, dates, NaN, int keys, lone surrogates
+            and so on), or is nested more than 100 deep.
 
     >>> checked_position({"0": [12, "a"]})
     {'0': [12, 'a']}
-    >>> checked_position((1, 2))
+    >>> checked_position((1, 2))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    openmirror_writer.errors.OpenMirrorError: this position does not survive a JSON round trip; use ints, text, lists and maps with text keys [position=(1, 2)]
+    openmirror_writer.errors.OpenMirrorError: this position does not survive a JSON round trip... [position=(1, 2)]
     """
+    msg = "this position does not survive a JSON round trip; use ints, text in UTF-8, lists and maps with text keys"
     try:
-        text = json.dumps(position, allow_nan=False)
-        copy = json.loads(text.encode())  # encode: a lone surrogate is refused here, not in the file
-        same = _same(copy, position)
-    except (TypeError, ValueError, RecursionError):
-        same = False
-    if not same:
-        msg = "this position does not survive a JSON round trip; use ints, text, lists and maps with text keys"
-        raise OpenMirrorError(msg, position=position)
-    try:
-        json.dumps(position, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        msg = "this position holds a lone surrogate, which UTF-8 cannot hold"
+        # The library that writes and reads records: what it keeps here it keeps there.
+        copy = pydantic_core.from_json(pydantic_core.to_json(position, inf_nan_mode="null"), allow_inf_nan=False)
+    except ValueError as error:
         raise OpenMirrorError(msg, position=position) from error
+    if not _same(copy, position):
+        raise OpenMirrorError(msg, position=position)
+    if _depth(copy) > _MAX_DEPTH:
+        msg = f"this position is nested {_depth(copy)} deep, at most {_MAX_DEPTH} are allowed; make it flatter"
+        raise OpenMirrorError(msg, position=position)
     return copy
 
 
 def same_position(left: Position, right: Position) -> bool:
-    """Tell whether two positions are the same JSON value (1 and true differ, 1 and 1.0 too)."""
+    """Tell whether two positions are the same JSON value (1 and true differ, 1 and 1.0 too).
+
+    >>> same_position({"a": [1, "x"]}, {"a": [1, "x"]}), same_position(1, True)
+    (True, False)
+    """
     return _same(left, right)
 
 
 def compare(left: Position, right: Position) -> int | None:
     """Compare two positions: -1, 0, 1, or None where they have no order.
 
-    Maps are compared per entry: below or above only if no entry says otherwise; an absent entry is below any other.
+    Ints by value, text by code point, lists of those item by item with a shorter one first. Maps are compared per
+    entry: below or above only if no entry says otherwise; an absent entry is below any other. Anything else has no
+    order, not even with itself: booleans, floats, None, lists in lists.
 
     >>> compare(1, 2), compare([1, "b"], [1, "a"]), compare({"0": 1, "1": 5}, {"0": 2, "1": 4}), compare(1, "1")
     (-1, 1, None, None)
@@ -65,13 +73,13 @@ def compare(left: Position, right: Position) -> int | None:
         return _compare_maps(left, right)
     for kind in (int, str):
         if _is(left, kind) and _is(right, kind):
-            return (left > right) - (left < right)
+            return int(left > right) - int(left < right)
     if isinstance(left, list) and isinstance(right, list):
         for one, other in zip(left, right, strict=False):
             order = compare(one, other) if not isinstance(one, dict | list) else None
             if order != 0:
                 return order
-        return (len(left) > len(right)) - (len(left) < len(right))
+        return int(len(left) > len(right)) - int(len(left) < len(right))
     return None
 
 
@@ -93,6 +101,11 @@ def _compare_maps(left: dict[str, Position], right: dict[str, Position]) -> int 
 
 def _is(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _depth(value: object) -> int:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inside)) if inside else 0
 
 
 def _same(left: object, right: object) -> bool:

@@ -29,7 +29,7 @@ class Pending(BaseModel):
         at: The position that the cut call leads to; None if it was not told yet.
         rows: How many rows.
         replay: ``safe``: publish all of them again; ``exact``: skip them, after comparing with the digest.
-        digest: ``exact`` only: see `openmirror_writer.writer.cut.digest`.
+        digest: ``exact`` only: see `openmirror_writer.writer.digest.digest`.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -83,17 +83,21 @@ def parse_record(data: bytes, *, file: str) -> Record:
         file: The path it was read from, for errors.
 
     Raises:
-        UnknownPositionError: It is damaged, or written by a newer version of the format.
+        UnknownPositionError: It is damaged, or of a newer version of the record.
     """
     try:
         return Record.model_validate_json(data)
     except ValidationError as error:
         version = _version_of(data)
         if isinstance(version, int) and version > 1:
-            msg = f"the record in this file has version {version}, this software reads version 1: upgrade openmirror-writer"
+            msg = f"the record in this file has version {version}, we read version 1: upgrade openmirror-writer"
         else:
             first: Any = error.errors()[0]
-            msg = f"the record in this file is damaged ({first['loc']}: {first['msg']})"
+            where = ".".join(str(part) for part in first["loc"])
+            msg = (
+                f"the record in this file is damaged ({where + ': ' if where else ''}{first['msg']}): "
+                "drop the table and load it again"
+            )
         raise UnknownPositionError(msg, file=file) from error
 
 

@@ -14,11 +14,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from openmirror_writer.changes import RowMarker
-from openmirror_writer.errors import ApplyError
+from openmirror_writer.errors import ApplyError, SchemaRefusedError
 from openmirror_writer.formats import Footer, footer_of, read_rows
-from openmirror_writer.layout import MOVED, ROW_MARKER, data_number
+from openmirror_writer.layout import MOVED, data_number
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import FOREIGN, Record
+from openmirror_writer.schema import ROW_MARKER, file_type
 from openmirror_writer.storage import Steps, listing, perform, reading
 from openmirror_writer.zone import FolderState, LandingTable, LandingZone, look
 
@@ -122,7 +123,8 @@ def replay(zone: LandingZone) -> dict[str, pa.Table]:
     Raises:
         ApplyError: A table cannot be applied: a fork in the chain, a first file that is gone, a marker that means
             nothing or needs key columns that the table does not have, columns that differ from file to file.
-        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable.
+        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable; a column has a type that cannot
+            be mirrored.
         UnknownPositionError: A file is no Parquet, or its record is damaged.
         StorageError: The storage failed.
     """
@@ -299,8 +301,10 @@ def _apply_all(landed: LandingFiles, label: str) -> pa.Table:
                 raise ApplyError(msg, table=label, file=file.path, row=row, column=ROW_MARKER, value=marker.value)
             _apply(standing, key, marker, first + row)
         first += file.rows.num_rows
-    columns = files[-1].footer.columns
-    all_rows = pa.concat_tables([file.rows.select(columns.names) for file in files], promote_options="none")
+    columns = _columns(files[-1], label)
+    all_rows = pa.concat_tables(
+        [file.rows.select(columns.names).cast(columns) for file in files], promote_options="none"
+    )
     return all_rows.take(pa.array([row for rows in standing.values() for row in rows], pa.int64()))
 
 
@@ -340,12 +344,27 @@ def _markers(file: LandingFile, unmarked: RowMarker, label: str) -> list[RowMark
     return markers
 
 
+def _columns(file: LandingFile, label: str) -> pa.Schema:
+    """Return the data columns in file types: dictionaries and large strings, say, are plain strings."""
+    fields = []
+    for field in file.footer.columns:
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            msg = f"the column {field.name!r} holds timestamps in nanoseconds, which Spark cannot read"
+            raise ApplyError(msg, table=label, file=file.path, column=field.name, type=str(field.type))
+        try:
+            fields.append(pa.field(field.name, file_type(field.name, field.type), nullable=field.nullable))
+        except SchemaRefusedError as error:
+            error.table, error.file = label, file.path
+            raise
+    return pa.schema(fields)
+
+
 def _check_columns(file: LandingFile, last: LandingFile, keys: tuple[str, ...], label: str) -> None:
     for key in keys:
         if key not in file.footer.columns.names:
             msg = f"the key column {key!r} is not in this file, which has {file.footer.columns.names}"
             raise ApplyError(msg, table=label, file=file.path, column=key)
-    mine, theirs = ({f.name: (f.type, f.nullable) for f in each.footer.columns} for each in (file, last))
+    mine, theirs = ({f.name: (f.type, f.nullable) for f in _columns(each, label)} for each in (file, last))
     odd = next((name for name in [*mine, *theirs] if mine.get(name) != theirs.get(name)), None)
     if odd is not None:
         msg = (

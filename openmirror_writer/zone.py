@@ -27,7 +27,10 @@ from openmirror_writer.layout import (
 )
 from openmirror_writer.metadata import BY_TIME, SEQUENTIAL, Generation, PartnerEvents, TableMetadata, parse
 from openmirror_writer.schema import Columns, check_keys, declared_columns
-from openmirror_writer.storage import Entry, Steps, Storage, listing, open_storage, perform, reading
+from openmirror_writer.storage import Created, Entry, Steps, Storage, creating, listing, open_storage, perform, reading
+
+_LOOKS = 20
+"""How often a folder is looked at before it counts as never quiet: others work in it between two requests."""
 
 
 class LandingZone:
@@ -85,7 +88,7 @@ class LandingZone:
         schema_name: str | None = None,
         key_columns: Sequence[str] | None = None,
         columns: Columns | None = None,
-        format: Parquet = Parquet(),  # noqa: A002, B008 - the documented name; an immutable value
+        format: Parquet = Parquet(),  # noqa: B008 - an immutable value
         file_order: Literal["sequential"] = "sequential",
         unmarked_rows: Literal["insert", "upsert"] = "insert",
     ) -> LandingTable:
@@ -103,7 +106,7 @@ class LandingZone:
             unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.
 
         Raises:
-            SchemaRefusedError: A name, type or key that the service would refuse.
+            SchemaRefusedError: A name, type or key that the service would refuse, or an option that is none of these.
         """
         check_name("table", name)
         if schema_name is not None:
@@ -120,41 +123,54 @@ class LandingZone:
         keys = None if key_columns is None else tuple(key_columns)
         if keys is not None:
             check_keys(keys, schema, table=label)
-        if file_order != "sequential":
-            msg = f"file_order={file_order!r} is not supported by this version; use 'sequential'"
+        _refuse_unknown(label, "file_order", file_order, ("sequential",))
+        _refuse_unknown(label, "unmarked_rows", unmarked_rows, ("insert", "upsert"))
+        if not isinstance(format, Parquet):
+            msg = f"format={format!r} is no file format; use Parquet(...)"
             raise SchemaRefusedError(msg, table=label)
         return LandingTable(self, name, schema_name, keys, schema, format, unmarked_rows == "upsert")
 
     def tables(self) -> list[LandingTable]:
         """List the tables that stand in the zone, by schema and name; one or two levels of folders are listed.
 
+        Every folder of the root, and of the ``.schema`` folders there, counts, whatever it holds, unless its name
+        begins with ``_``: also one that `table` would refuse to name, so that it can be looked at, told of and dropped.
+
+        Returns:
+            Tables without declared keys and columns.
+
         Raises:
             StorageError: The storage failed.
         """
         root = perform(self._storage, listing(""))
-        found = [self.table(name) for name in sorted(root.folders) if _is_table(name)]
-        for folder in sorted(root.folders):
-            if folder.endswith(SCHEMA_SUFFIX) and not folder.startswith("_"):
-                schema = folder.removesuffix(SCHEMA_SUFFIX)
+        seen = sorted(name for name in root.folders if not name.startswith("_"))
+        found = [self._standing(name, None) for name in seen if not name.endswith(SCHEMA_SUFFIX)]
+        for folder in seen:
+            if folder.endswith(SCHEMA_SUFFIX):
                 inside = perform(self._storage, listing(folder))
-                found += [self.table(name, schema_name=schema) for name in sorted(inside.folders) if _is_table(name)]
+                schema = folder.removesuffix(SCHEMA_SUFFIX)
+                found += [self._standing(name, schema) for name in sorted(inside.folders) if not name.startswith("_")]
         return found
+
+    def _standing(self, name: str, schema_name: str | None) -> LandingTable:
+        return LandingTable(self, name, schema_name, None, None, Parquet(), unmarked_are_upserts=False)
 
     def ensure_partner_events(self) -> None:
         """Write ``_partnerEvents.json`` at the root, if this zone was given one and it does not stand there yet.
 
         Raises:
             OpenMirrorError: Other content stands there, and ``replace_partner`` is not set.
+            StorageError: The storage failed.
         """
         if self._partner is None:
             return
         data = self._partner.to_bytes()
         for _ in range(3):  # another writer may create or replace it between two of our calls
-            standing = self._storage.read(PARTNER_EVENTS)
+            standing = perform(self._storage, reading(PARTNER_EVENTS))
             if standing is None:
-                if self._storage.create(PARTNER_EVENTS, data) is not None:
+                if isinstance(perform(self._storage, creating(PARTNER_EVENTS, data)), Created):
                     return
-                continue
+                continue  # made by another writer, or by us and the answer was lost: look
             if _same_partner(standing.data, self._partner):
                 return
             if not self._replace_partner:
@@ -165,7 +181,7 @@ class LandingZone:
                 raise OpenMirrorError(msg, file=PARTNER_EVENTS, value=standing.data.decode(errors="replace"))
             if self._storage.replace(PARTNER_EVENTS, data, if_identity=standing.identity) is not None:
                 return
-        msg = f"{PARTNER_EVENTS} is being changed by others all the time; try again"
+        msg = f"{PARTNER_EVENTS} is being changed by others all the time, or the storage does not answer; try again"
         raise StorageError(msg, file=PARTNER_EVENTS, retryable=True)
 
 
@@ -225,10 +241,10 @@ class FolderState:
 
     Attributes:
         folder: Its path.
-        names: Its files, sorted into what they are.
+        names: Its files, sorted into what they are, with what the listing tells of each.
         generation: The id of this life, from ``_generation.json``; None if there is no such file.
         generation_identity: The identity of that file.
-        metadata: None if there is no ``_metadata.json``.
+        metadata: Content of ``_metadata.json``; None if there is no such file.
     """
 
     folder: str
@@ -250,27 +266,27 @@ class FolderState:
 def look(folder: str) -> Steps[FolderState]:
     """Look at a table folder: one listing, then its generation and its metadata, as they belong to that listing.
 
+    Args:
+        folder: Its path below the zone's root; an absent one is empty.
+
     Raises:
-        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable.
+        SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable, or asks for what this version
+            does not support.
+        ConcurrentWriterError: Two data files have the same number.
+        StorageError: One of these files was another one at each of 20 looks.
     """
-    while True:
+    for _ in range(_LOOKS):
         names = sort_names((yield from listing(folder)).files)
-        generation = metadata = None
-        if GENERATION in names.special:
-            content = yield from reading(f"{folder}/{GENERATION}")
-            if content is None or content.identity != names.special[GENERATION].identity:
-                continue  # dropped, or made again, between the two calls: look again
-            generation = parse(Generation, content.data, file=f"{folder}/{GENERATION}").generation
-        if METADATA in names.special:
-            content = yield from reading(f"{folder}/{METADATA}")
-            if content is None:
-                continue
-            metadata = parse(TableMetadata, content.data, file=f"{folder}/{METADATA}")
-            if metadata.file_detection_strategy == BY_TIME:
-                msg = f"files ordered by modification time ({BY_TIME}) are not supported by this version"
-                raise SchemaRefusedError(msg, file=f"{folder}/{METADATA}")
-        entry = names.special.get(GENERATION)
-        return FolderState(folder, names, generation, entry.identity if entry else None, metadata)
+        read: dict[str, bytes] = {}
+        for name in (GENERATION, METADATA):
+            entry = names.special.get(name)
+            content = (yield from reading(f"{folder}/{name}")) if entry else None
+            if entry and content and content.identity == entry.identity:
+                read[name] = content.data
+        if read.keys() == names.special.keys() & {GENERATION, METADATA}:
+            return _state(folder, names, read)
+    msg = "the folder changes at every look; try again"
+    raise StorageError(msg, file=folder, retryable=True)
 
 
 def moved_files(folder: str) -> Steps[dict[int, tuple[str, Entry]]]:
@@ -285,12 +301,29 @@ def moved_files(folder: str) -> Steps[dict[int, tuple[str, Entry]]]:
     return found
 
 
-def _is_table(name: str) -> bool:
-    return not name.startswith("_") and not name.lower().endswith(SCHEMA_SUFFIX)
+def _state(folder: str, names: Folder[Entry], read: Mapping[str, bytes]) -> FolderState:
+    generation = metadata = None
+    if GENERATION in read:
+        generation = parse(Generation, read[GENERATION], file=f"{folder}/{GENERATION}").generation
+    if METADATA in read:
+        file = f"{folder}/{METADATA}"
+        metadata = parse(TableMetadata, read[METADATA], file=file)
+        if metadata.file_detection_strategy == BY_TIME:
+            msg = f"files ordered by modification time ({BY_TIME}) are not supported by this version"
+            raise SchemaRefusedError(msg, file=file)
+    marker = names.special.get(GENERATION)
+    return FolderState(folder, names, generation, marker.identity if marker else None, metadata)
+
+
+def _refuse_unknown(table: str, option: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        msg = f"{option}={value!r} is not supported by this version; use {' or '.join(map(repr, known))}"
+        raise SchemaRefusedError(msg, table=table)
 
 
 def _same_partner(data: bytes, partner: PartnerEvents) -> bool:
+    ours = parse(PartnerEvents, partner.to_bytes(), file=PARTNER_EVENTS)  # as JSON keeps it: a tuple is a list there
     try:
-        return parse(PartnerEvents, data, file=PARTNER_EVENTS) == partner
+        return parse(PartnerEvents, data, file=PARTNER_EVENTS) == ours
     except SchemaRefusedError:
         return False

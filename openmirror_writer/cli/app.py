@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: Without the program's name; None: those of the process.
 
     Raises:
-        SystemExit: Always. 0: done. 1: an error of this package, told in one message on stderr without a traceback, or a
-            command's own finding (a table that failed, a difference). 2: wrong usage.
+        SystemExit: Always. 0: done. 1: an error of this package, told in one message on stderr without a traceback, or
+            a command's own finding (a table that failed, a difference). 2: wrong usage.
     """
     try:
-        app(args=arguments)
+        app(args=arguments, prog_name="openmirror")
     except (OpenMirrorError, MissingExtraError) as error:
         Console(stderr=True).print(f"openmirror: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

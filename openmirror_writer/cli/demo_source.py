@@ -1,8 +1,8 @@
 """The demo's source: three days of flights as a feed of changes that can be read again from any position. Pure.
 
-The data set holds only how each flight ended. The events are derived from that: a flight is planned, departs, lands, or is
-cancelled; a few get another flight number, which is part of the key. The order of events is that of the clock as far as
-the data tell it.
+The data set holds only how each flight ended. The events are derived from that: a flight is planned, departs, lands, or
+is cancelled; a few get another flight number, which is part of the key. The order of events is that of the clock as far
+as the data tell it.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from rich.table import Table
 
 from openmirror_writer.changes import RowMarker
 from openmirror_writer.errors import OpenMirrorError
-from openmirror_writer.layout import ROW_MARKER
 from openmirror_writer.replay import LandingFile, LandingFiles, landing_files
-from openmirror_writer.schema import type_text
+from openmirror_writer.schema import ROW_MARKER, type_text
 from openmirror_writer.storage import perform
 from openmirror_writer.writer.resume import open_table
 from openmirror_writer.zone import LandingTable, LandingZone, look
@@ -38,8 +37,8 @@ class TableInspection:
         position: Where a writer would go on.
         files: Counts: ``standing`` in the folder, ``moved`` away by the service, and of both ``stale`` ones and those
             that are ``waiting`` above a gap or a fork.
-        rows: Rows by what they do: ``unmarked``, ``insert``, ``update``, ``delete``, ``upsert``, or ``marker 7`` for one
-            that means nothing; stale files are left out.
+        rows: Rows by what they do: ``unmarked``, ``insert``, ``update``, ``delete``, ``upsert``, or ``marker 7`` for
+            one that means nothing; stale files are left out.
         problems: What is wrong, in words.
     """
 
@@ -123,7 +122,7 @@ def _count_files(landed: LandingFiles) -> dict[str, int]:
 def _kinds(file: LandingFile) -> Iterator[str]:
     if not file.footer.marked:
         return iter(["unmarked"] * file.rows.num_rows)
-    names = {marker.value: marker.name.lower() for marker in RowMarker}
+    names: dict[Any, str] = {marker.value: marker.name.lower() for marker in RowMarker}
     return (names.get(marker, f"marker {marker}") for marker in file.rows.column(ROW_MARKER).to_pylist())
 
 

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from openmirror_writer.changes import RowMarker
 from openmirror_writer.errors import InvalidRowError
-from openmirror_writer.layout import ROW_MARKER
-from openmirror_writer.rows.casts import CAST_FAILURES, Cast, cast_for, is_bytes, is_text
+from openmirror_writer.rows.casts import CAST_FAILURES, Cast, cast_for, is_bytes, is_text, nulls
 from openmirror_writer.rows.cells import cell_error, first_null, missing_column, naming, null_error, unknown_column
 from openmirror_writer.rows.needs import CHUNK_ROWS, Needs
-from openmirror_writer.schema import file_type, type_text
+from openmirror_writer.schema import ROW_MARKER, file_type, type_text
 
 _MARKERS = frozenset(int(marker) for marker in RowMarker)
 
@@ -144,7 +143,7 @@ def _plan(schema: pa.Schema, needs: Needs) -> list[_Source]:
     return [_source(schema, field, needs) for field in needs.columns]
 
 
-def _source(schema: pa.Schema, field: pa.Field, needs: Needs) -> _Source:
+def _source(schema: pa.Schema, field: pa.Field[Any], needs: Needs) -> _Source:
     index = schema.get_field_index(field.name)
     if index < 0:
         if field.name in needs.required:
@@ -164,7 +163,7 @@ def _source(schema: pa.Schema, field: pa.Field, needs: Needs) -> _Source:
 
 def _way_out(source: pa.DataType, target: pa.DataType) -> str:
     if pa.types.is_floating(source) and pa.types.is_integer(target):
-        return "cast it to an integer first (pandas makes floats of ints where NULLs are: use its Int64), or declare float64"
+        return "cast it first (pandas makes floats of ints beside NULLs: use its Int64), or declare float64"
     if pa.types.is_timestamp(source) and pa.types.is_timestamp(target):
         return "one has a zone, the other has none; convert it at the source, or declare timestamp_ntz or timestamp"
     if pa.types.is_timestamp(source) and pa.types.is_date(target):
@@ -201,7 +200,7 @@ def _fitted(batch: pa.RecordBatch, plan: list[_Source], needs: Needs, first_row:
 
 def _cast(batch: pa.RecordBatch, plan: list[_Source], needs: Needs) -> pa.RecordBatch:
     arrays = [
-        pa.nulls(batch.num_rows, field.type)
+        nulls(batch.num_rows, field.type)
         if source.index is None or source.cast is None
         else source.cast(batch.column(source.index))
         for source, field in zip(plan, needs.columns, strict=True)
@@ -229,7 +228,7 @@ def _key(batch: pa.RecordBatch, row: int, needs: Needs) -> Mapping[str, Any]:
     return {name: _value(batch.column(name)[row]) for name in needs.keys if name in names}
 
 
-def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401 - any cell
+def _value(scalar: pa.Scalar[Any]) -> Any:  # noqa: ANN401 - any cell
     try:
         return scalar.as_py()
     except (ValueError, OverflowError):  # nanoseconds, and years that Python does not hold
@@ -249,9 +248,10 @@ def _check_marker_column(schema: pa.Schema, table: str) -> None:
     raise InvalidRowError(msg, table=table, column=ROW_MARKER)
 
 
-def _markers(column: pa.Array, rows: pa.RecordBatch, needs: Needs, first_row: int) -> pa.Int32Array:
+def _markers(column: pa.Array[Any], rows: pa.RecordBatch, needs: Needs, first_row: int) -> pa.Int32Array:
     if set(pc.unique(column).to_pylist()) <= _MARKERS:
-        return column.cast(pa.int32())
+        markers: Any = column.cast(pa.int32())
+        return markers  # type: ignore[no-any-return] # the stubs call it an array of some kind
     row, marker = next((row, value) for row, value in enumerate(column.to_pylist()) if value not in _MARKERS)
     msg = f"{marker!r} is no row marker; use 0 (insert), 1 (update), 2 (delete) or 4 (upsert)"
     key = dict(_key(rows, row, needs)) or None

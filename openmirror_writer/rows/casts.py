@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Cast = Callable[[pa.Array], pa.Array]
+Cast = Callable[["pa.Array[Any]"], "pa.Array[Any]"]
 """Array to array of the column's type and the same length; raises one of `CAST_FAILURES`."""
 
 CAST_FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowCapacityError)
@@ -49,7 +50,15 @@ def cast_for(source: pa.DataType, target: pa.DataType) -> Cast | None:
         return _to_float(source, target)
     if pa.types.is_decimal(target):
         return _to_decimal(source, target)
+    if pa.types.is_large_string(source) or pa.types.is_large_binary(source):
+        return partial(_from_large, target=target) if _is_same_kind(source, target) else None
     return partial(_safely, target=target) if _is_same_kind(source, target) else None
+
+
+def nulls(length: int, kind: pa.DataType) -> pa.Array[Any]:
+    """Return an array of NULLs."""
+    array: pa.Array[Any] = pa.nulls(length, kind)  # type: ignore[call-overload] # the stubs list the types one by one
+    return array
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -85,19 +94,27 @@ def _to_decimal(source: pa.DataType, target: pa.DataType) -> Cast | None:
     return partial(_integers_to_decimal, target=target) if pa.types.is_integer(source) else None
 
 
-def _as_it_is(array: pa.Array) -> pa.Array:
+def _as_it_is(array: pa.Array[Any]) -> pa.Array[Any]:
     return array
 
 
-def _nulls(array: pa.Array, target: pa.DataType) -> pa.Array:
-    return pa.nulls(len(array), target)
+def _nulls(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
+    return nulls(len(array), target)
 
 
-def _safely(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _safely(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     return array.cast(target, safe=True)
 
 
-def _exactly(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _from_large(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
+    try:
+        return array.cast(target, safe=True)
+    except pa.ArrowInvalid:
+        # A slice beyond the first 2 GiB of its parent is refused for where it lies; a copy of its own rows is not.
+        return pa.concat_arrays([array]).cast(target, safe=True)
+
+
+def _exactly(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     # pyarrow's own check refuses every int above 2**53, the exact ones too.
     floats = array.cast(target, safe=False)
     if not floats.cast(array.type, safe=True).equals(array):
@@ -106,7 +123,7 @@ def _exactly(array: pa.Array, target: pa.DataType) -> pa.Array:
     return floats
 
 
-def _rounded(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _rounded(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     floats = array.cast(target)
     infinite = pc.is_inf(floats)
     if pc.any(infinite).as_py() and not infinite.equals(pc.is_inf(array)):
@@ -115,12 +132,12 @@ def _rounded(array: pa.Array, target: pa.DataType) -> pa.Array:
     return floats
 
 
-def _integers_to_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _integers_to_decimal(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     # 20 digits hold every 64-bit integer; the second cast checks that the values fit.
     return array.cast(pa.decimal128(20, 0)).cast(target, safe=True)
 
 
-def _decoded(array: pa.DictionaryArray, then: Cast) -> pa.Array:
+def _decoded(array: pa.DictionaryArray[Any, Any], then: Cast) -> pa.Array[Any]:
     words = array.dictionary
     if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
         # pyarrow has no kernel that decodes into views.

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from openmirror_writer.errors import InvalidRowError, SchemaRefusedError
-from openmirror_writer.layout import ROW_MARKER
 from openmirror_writer.rows.needs import Needs
-from openmirror_writer.schema import type_text
+from openmirror_writer.schema import ROW_MARKER, type_text
 
 
 def cell_error(
@@ -46,7 +45,7 @@ def null_error(needs: Needs, *, row: int, column: str, key: Mapping[str, Any]) -
     return InvalidRowError(msg, table=needs.table, row=row, key=dict(key) or None, column=column, type=kind)
 
 
-def first_null(array: pa.Array) -> int:
+def first_null(array: pa.Array[Any]) -> int:
     """Return the index of the first NULL of an array that has one."""
     return int(array.is_null().index(pa.scalar(value=True)).as_py())
 

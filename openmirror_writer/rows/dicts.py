@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from openmirror_writer.errors import InvalidRowError
+from openmirror_writer.rows.casts import nulls
 from openmirror_writer.rows.cells import cell_error, first_null, key_of, missing_column, null_error, unknown_column
 from openmirror_writer.rows.needs import CHUNK_ROWS, Needs
 from openmirror_writer.rows.python_types import FAILURES, PythonType, UnfitError
 
 _GATHER_ROWS = 256
-"""Rows that are turned into columns at a time: they stay in the nearest cache (1 M x 12: 0.38 s against 1.2 s at 8k)."""
+"""Rows that are turned into columns at a time: they stay in the nearest cache (0.73 of the time of 8k at a time)."""
 
 Row = dict[str, Any]
 
@@ -102,8 +103,7 @@ def _next_chunk(rows: Iterator[object], needs: Needs, first_row: int) -> _Chunk 
 def _gathered(rows: Iterator[object], needs: Needs, first_row: int) -> _Chunk:
     """Take the next rows, each of which brings all columns."""
     columns: list[list[Any]] = [[] for _ in needs.names]
-    # With a name twice the getter returns a tuple for a table of one column too.
-    values_of = itemgetter(*needs.names, needs.names[-1])
+    getters = [itemgetter(name) for name in needs.names]
     width = {len(columns)}
     taken: list[Row] = []
     while len(taken) < CHUNK_ROWS and (some := list(islice(rows, _GATHER_ROWS))):
@@ -111,11 +111,10 @@ def _gathered(rows: Iterator[object], needs: Needs, first_row: int) -> _Chunk:
         if set(map(len, dicts)) != width:
             raise _misshapen(dicts, needs, first_row + len(taken))
         try:
-            parts = zip(*map(values_of, dicts), strict=True)
+            for column, getter in zip(columns, getters, strict=True):
+                column.extend(map(getter, dicts))
         except KeyError:
             raise _misshapen(dicts, needs, first_row + len(taken)) from None
-        for column, values in zip(columns, parts, strict=False):
-            column.extend(values)
         taken += dicts
     return _Chunk(first_row, taken, list(columns))
 
@@ -168,13 +167,13 @@ def _encoded(chunk: _Chunk, needs: Needs) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_arrays(arrays, schema=needs.columns)
 
 
-def _array(chunk: _Chunk, index: int, needs: Needs) -> pa.Array:
+def _array(chunk: _Chunk, index: int, needs: Needs) -> pa.Array[Any]:
     values, kind = chunk.columns[index], needs.python_types[index]
     if values is None:
-        return pa.nulls(len(chunk.rows), needs.columns.field(index).type)
+        return nulls(len(chunk.rows), needs.columns.field(index).type)
     if kind.plain.issuperset(map(type, values)):
         try:
-            array = kind.build(values)
+            array: pa.Array[Any] = kind.build(values)
         except FAILURES:
             pass  # either a bad cell, which is located below, or one that pyarrow is stricter with than need be
         else:
@@ -183,7 +182,7 @@ def _array(chunk: _Chunk, index: int, needs: Needs) -> pa.Array:
     return _array_with_care(chunk, index, values, needs)
 
 
-def _array_with_care(chunk: _Chunk, index: int, values: list[Any], needs: Needs) -> pa.Array:
+def _array_with_care(chunk: _Chunk, index: int, values: list[Any], needs: Needs) -> pa.Array[Any]:
     """Encode a column cell by cell, so that the bad one is found."""
     kind = needs.python_types[index]
     plain: list[object] = []
@@ -193,10 +192,11 @@ def _array_with_care(chunk: _Chunk, index: int, values: list[Any], needs: Needs)
     except UnfitError as error:
         raise _refused(str(error), len(plain), chunk, index, needs) from None
     try:
-        return kind.build(plain)
+        array: pa.Array[Any] = kind.build(plain)
     except FAILURES as error:
         bad = _first_failing(plain, kind)
         raise _refused(str(error), bad, chunk, index, needs) from error
+    return array
 
 
 def _first_failing(values: Sequence[object], kind: PythonType) -> int:

@@ -8,13 +8,12 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from openmirror_writer.errors import InvalidRowError, SchemaRefusedError
-from openmirror_writer.layout import ROW_MARKER
 from openmirror_writer.rows.arrow import encode_arrow, is_arrow, open_stream
 from openmirror_writer.rows.cells import naming
 from openmirror_writer.rows.dicts import as_dicts, encode_dicts, gather
 from openmirror_writer.rows.inference import infer_type
 from openmirror_writer.rows.needs import CHUNK_ROWS, Needs
-from openmirror_writer.schema import check_column_names, file_type
+from openmirror_writer.schema import ROW_MARKER, check_column_names, file_type
 
 
 def encode(rows: object, needs: Needs) -> Iterator[pa.RecordBatch]:
@@ -57,9 +56,9 @@ def encode_keys(old_keys: object, needs: Needs) -> Iterator[pa.RecordBatch]:
 def peek_columns(rows: object, table: str) -> tuple[pa.Schema, object]:
     """Find the columns of a table that declares none.
 
-    Dicts: the names of the first row, in its order; the types of the first `CHUNK_ROWS` rows. Arrow: the stream's schema
-    in the types of files; a last column ``__rowMarker__`` is left out. All columns are nullable: nullability is never
-    taken from data.
+    Dicts: the names of the first row, in its order; the types of the first `CHUNK_ROWS` rows. Arrow: the stream's
+    schema in the types of files; a last column ``__rowMarker__`` is left out. All columns are nullable: nullability
+    is never taken from data.
 
     Args:
         rows: As for `encode`.
@@ -90,7 +89,7 @@ def _iterator(rows: object, table: str) -> Iterator[object]:
     elif hasattr(rows, "collect") and not isinstance(rows, Iterable):
         msg = f"rows is a {type(rows).__name__}, which holds no rows yet; hand over what collect() returns"
     elif isinstance(rows, type) or not isinstance(rows, Iterable):
-        msg = f"rows is a {type(rows).__name__}; hand over an iterable of dicts, or Arrow (polars, pandas, duckdb, pyarrow)"
+        msg = f"rows is a {type(rows).__name__}; hand over an iterable of dicts, or an Arrow table"
     else:
         return iter(rows)
     raise InvalidRowError(msg, table=table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Integral
@@ -78,7 +78,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((bytes, bytearray, memoryview), "bytes"),
     (Decimal, "Decimal"),
 )
-_TYPES = {
+_TYPES: Mapping[frozenset[str], pa.DataType] = {
     frozenset({"bool"}): pa.bool_(),
     frozenset({"int"}): pa.int64(),
     frozenset({"float"}): pa.float64(),

@@ -3,7 +3,7 @@
 | column | takes | refuses, among others |
 |---|---|---|
 | integers | int; whatever registers as ``numbers.Integral`` | bool, float (even 1.0), Decimal, out of range |
-| ``float32``, ``float64`` | float (rounded to float32), an int that is exact | bool, Decimal, Fraction, overflow to infinity |
+| ``float32``, ``float64`` | float (rounded to float32), an exact int | bool, Decimal, Fraction, overflow to infinity |
 | ``decimal(p,s)`` | Decimal and int that fit exactly | bool, float, NaN, infinity, more digits |
 | ``bool`` | bool, numpy's bool | int |
 | ``string`` | str | bytes, lone surrogates |
@@ -41,7 +41,7 @@ FAILURES = (
     TypeError,
     ValueError,
 )
-"""What pyarrow raises for a value that it cannot convert; a TypeError also where datetimes with and without zone meet."""
+"""What pyarrow raises for a value that it cannot convert; TypeError also where a datetime lacks its zone."""
 
 _NONE = type(None)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the epoch of columns without a zone
@@ -50,7 +50,7 @@ _FIRST_SECOND = -62_135_596_800
 """0001-01-01 in seconds since the epoch: the first instant that Spark and Python hold."""
 _END_SECOND = 253_402_300_800
 """10000-01-01, the first instant that they do not hold."""
-_SINGLE = struct.Struct("f")
+_SINGLE = struct.Struct("<f")  # the native "f" would pack infinity without a word
 _EXACT = Context(prec=4000, traps=[Inexact, InvalidOperation])
 """Wide enough for any Decimal that fits a column after its trailing zeros; longer ones are refused."""
 
@@ -72,8 +72,8 @@ class PythonType:
 
     plain: frozenset[type]
     canonical: Callable[[object], object]
-    build: Callable[[Sequence[Any]], pa.Array]
-    safe: Callable[[pa.Array], bool]
+    build: Callable[[Sequence[Any]], pa.Array[Any]]
+    safe: Callable[[pa.Array[Any]], bool]
 
 
 def python_type(kind: pa.DataType) -> PythonType:
@@ -82,23 +82,17 @@ def python_type(kind: pa.DataType) -> PythonType:
     Args:
         kind: One of the types of `openmirror_writer.schema`.
     """
-    build: Callable[[Sequence[Any]], pa.Array] = partial(pa.array, type=kind)
-    safe = _always
     if pa.types.is_timestamp(kind):
-        aware = kind.tz is not None
-        build = partial(_timestamps, kind=kind, epoch=_EPOCH_UTC if aware else _EPOCH)
-        plain, canonical = {datetime}, partial(_datetime, aware=aware, milliseconds=kind.unit == "ms")
-        safe = _within_years if aware else _always
-    elif pa.types.is_integer(kind):
-        plain, canonical = {int}, partial(_integer, kind=kind)
-    elif pa.types.is_floating(kind):
-        plain, canonical = {float, int}, partial(_float, single=kind == pa.float32())
-        safe = _has_no_infinity if kind == pa.float32() else _always
-    elif pa.types.is_decimal(kind):
-        plain, canonical = {Decimal, int}, partial(_decimal, precision=kind.precision, scale=kind.scale)
-    else:
-        plain, canonical = _SIMPLE[kind]
-    return PythonType(frozenset(plain) | {_NONE}, canonical, build, safe)
+        return _timestamp_type(kind)
+    if pa.types.is_integer(kind):
+        return _type(kind, {int}, partial(_integer, kind=kind))
+    if pa.types.is_floating(kind):
+        single = kind == pa.float32()
+        return _type(kind, {float, int}, partial(_float, single=single), _has_no_infinity if single else _always)
+    if pa.types.is_decimal(kind):
+        return _type(kind, {Decimal, int}, partial(_decimal, precision=kind.precision, scale=kind.scale))
+    plain, canonical = _SIMPLE[kind]
+    return _type(kind, plain, canonical)
 
 
 def unwrapped_bool(value: object) -> object:
@@ -112,24 +106,39 @@ def is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, Rational)
 
 
-def _always(_: pa.Array) -> bool:
+def _always(_: pa.Array[Any]) -> bool:
     return True
 
 
-def _has_no_infinity(array: pa.Array) -> bool:
+def _type(
+    kind: pa.DataType,
+    plain: set[type],
+    canonical: Callable[[object], object],
+    safe: Callable[[pa.Array[Any]], bool] = _always,
+) -> PythonType:
+    return PythonType(frozenset(plain) | {_NONE}, canonical, partial(pa.array, type=kind), safe)
+
+
+def _timestamp_type(kind: pa.TimestampType[Any, Any]) -> PythonType:
+    aware = kind.tz is not None
+    build = partial(_timestamps, kind=kind, epoch=_EPOCH_UTC if aware else _EPOCH)
+    canonical = partial(_datetime, aware=aware, milliseconds=kind.unit == "ms")
+    return PythonType(frozenset({datetime, _NONE}), canonical, build, _within_years if aware else _always)
+
+
+def _has_no_infinity(array: pa.Array[Any]) -> bool:
     return not pc.any(pc.is_inf(array)).as_py()
 
 
-def _within_years(array: pa.Array) -> bool:
+def _within_years(array: pa.Array[Any]) -> bool:
     """Whether all instants lie in the years 1 to 9999 of UTC: a zone can push a datetime out of them."""
-    bounds = pc.min_max(array.view(pa.int64())).as_py()
+    bounds: Any = pc.min_max(array.view(pa.int64()))
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
     per_second = 1000 if array.type.unit == "ms" else 1_000_000
-    return bounds["min"] is None or (
-        _FIRST_SECOND * per_second <= bounds["min"] and bounds["max"] < _END_SECOND * per_second
-    )
+    return low is None or (_FIRST_SECOND * per_second <= low and high < _END_SECOND * per_second)
 
 
-def _timestamps(values: Sequence[datetime | None], kind: pa.TimestampType, epoch: datetime) -> pa.Array:
+def _timestamps(values: Sequence[datetime | None], kind: pa.TimestampType[Any, Any], epoch: datetime) -> pa.Array[Any]:
     # Subtracting here takes a quarter of the time of pyarrow's own conversion, and raises where zone and no zone meet.
     since = [None if value is None else value - epoch for value in values]
     array = pa.array(since, pa.duration("us"))

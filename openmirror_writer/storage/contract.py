@@ -1,10 +1,12 @@
 """What this package needs of a storage, and the requests in which protocols ask for it.
 
 Paths are relative to the storage's root, with ``/`` between folders. An *identity* is text that changes whenever the
-object under a path is another one (an ETag, or inode, time and size); it never repeats within a path.
+object under a path is another one (an ETag, or inode, time and size); it never repeats within a path, and a rename may
+keep it or change it.
 
-Protocols (the writer's fence, opening, dropping, the mirror's pass) are generators: they yield a `Request` and are sent its
-answer. They do no I/O, so a simulation can drive them through every interleaving, and `perform` drives them for real.
+Protocols (the writer's fence, opening, dropping, the mirror's pass) are generators: they yield a `Request` and are sent
+its answer, or are thrown the `StorageError` that came instead. They do no I/O, so a simulation can drive them through
+every interleaving, and `perform` drives them for real.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -47,45 +49,77 @@ class Listing:
 
 @dataclass(frozen=True)
 class Content:
-    """Bytes that were read, and the identity of the object they came from."""
+    """What was read.
+
+    Attributes:
+        data: The bytes, or those of them that were asked for.
+        identity: Of the object they came from.
+    """
 
     data: bytes
     identity: str
 
 
+@runtime_checkable
 class Storage(Protocol):
-    """One tree of files. Every method raises `StorageError` when the storage fails."""
+    """One tree of files.
+
+    Only files count: a path that is a folder, or that leads through a file, is one where nothing stands. Every method
+    raises `StorageError` when the storage fails, and `AuthenticationError` when it refuses the caller. Methods may be
+    called from several threads.
+    """
 
     @property
     def url(self) -> str:
         """Where the tree stands, without secrets."""
 
     def create(self, path: str, data: bytes) -> str | None:
-        """Create an object whole or not at all, only if none stands there; its identity, None if one stands there."""
+        """Create an object whole or not at all, only if none stands there; folders come into being by themselves.
+
+        Returns:
+            Its identity; None if one stands there.
+        """
 
     def rename(self, source: str, target: str, *, if_identity: str | None = None) -> bool:
-        """Move an object if nothing stands at the target; False if something does or the source is gone or another."""
+        """Move an object, only if nothing stands at the target.
+
+        Args:
+            source: Where it stands.
+            target: Where it shall stand.
+            if_identity: Only the object of this identity; None: any.
+
+        Returns:
+            False if something stands at the target, or the source is gone or another.
+        """
 
     def replace(self, path: str, data: bytes, *, if_identity: str) -> str | None:
-        """Replace the object of that identity; the new identity, None if it is gone or another."""
+        """Replace the object of that identity, whole or not at all.
+
+        Returns:
+            The new identity; None if the object is gone or another.
+        """
 
     def names(self, folder: str) -> Listing:
-        """List one folder ("" = the root); an absent folder is an empty listing."""
+        """List one folder, not those in it ("" = the root); an absent folder is an empty listing."""
 
     def read(self, path: str, start: int = 0, end: int | None = None) -> Content | None:
-        """Read bytes ``start`` to ``end`` (exclusive; None: to the end); None if nothing stands there."""
+        """Read bytes ``start`` to ``end``, as a slice does (``end`` exclusive; None: to the end).
+
+        Returns:
+            Fewer bytes where the object ends earlier; None if nothing stands there.
+        """
 
     def identity(self, path: str) -> Entry | None:
         """Look at one object; None if nothing stands there."""
 
     def delete(self, path: str, *, if_identity: str | None = None) -> bool:
-        """Delete an object; False if it is gone or another."""
+        """Delete an object, only the one of that identity if one is given; False if it is gone or another."""
 
     def remove_folder(self, folder: str) -> None:
         """Remove a folder and the empty folders in it; files keep it alive, silently."""
 
     def location(self, path: str) -> str:
-        """Return the URL under which Spark reads the path."""
+        """Return the URL under which Spark reads the path; `StorageError` where Spark cannot."""
 
 
 # ------------------------------------------------------------------------------------------------ requests and answers
@@ -109,7 +143,7 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class CreateFile:
-    """Answered by `Created`, `EXISTS` or `LOST`."""
+    """Answered by `Created`, `Exists` or `Lost`."""
 
     path: str
     data: bytes
@@ -117,7 +151,7 @@ class CreateFile:
 
 @dataclass(frozen=True)
 class DeleteFile:
-    """Answered by whether it was deleted."""
+    """Answered by whether it was deleted; False too where an earlier answer was lost, so False proves nothing."""
 
     path: str
     if_identity: str | None
@@ -125,7 +159,7 @@ class DeleteFile:
 
 @dataclass(frozen=True)
 class RenameFile:
-    """Answered by whether it was moved."""
+    """Answered by whether it was moved; False too where an earlier answer was lost, so False proves nothing."""
 
     source: str
     target: str
@@ -153,7 +187,11 @@ class Exists:
 
 @dataclass(frozen=True)
 class Lost:
-    """No answer came: the request may have been carried out, or may yet be."""
+    """No answer came: the request may have been carried out, or may yet be.
+
+    Attributes:
+        reason: What the storage said, for messages.
+    """
 
     reason: str = ""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,19 +20,34 @@ try:
 except ImportError:  # Windows: no advisory locks on folders, see `_removing`
     fcntl = None  # type: ignore[assignment]
 
-_RETRYABLE = {errno.EAGAIN, errno.EINTR, errno.EIO, errno.ETIMEDOUT, errno.ESTALE, errno.EBUSY, errno.ENFILE, errno.EMFILE}
+_RETRYABLE = {
+    errno.EAGAIN,
+    errno.EBUSY,
+    errno.EINTR,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOENT,  # the folder was removed under us, by a drop
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+}
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStorage:
     """Files below one local folder.
 
     A file appears whole: its bytes go to a temporary ``_`` file in the same folder, are synced, and get their name by
-    ``link``, which fails where the name is taken; then the folder is synced. An identity is inode, modification time
-    and size.
+    ``link``, which fails where the name is taken; then the folder is synced. A process that is killed meanwhile leaves
+    at most the temporary file. An identity is inode, modification time and size.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        """Use ``root``; it is made when the first file is created."""
+        """Use a folder.
+
+        Args:
+            root: Its path; it is made when the first file is created.
+        """
         self._root = Path(root).absolute()
 
     @property
@@ -47,17 +64,12 @@ class LocalStorage:
         """Create a file whole, only if the name is free; its identity, None if the name is taken."""
         target = self._root / path
         with _mapped(path):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            staged = target.with_name(f"_{uuid4().hex}.tmp")
-            try:
-                _write_synced(staged, data)
-                identity = _identity(staged.stat())
+            _make_folder(target.parent)
+            with _staged(target, data) as (staged, identity):
                 try:
                     os.link(staged, target)
                 except FileExistsError:
                     return None
-            finally:
-                staged.unlink(missing_ok=True)
             _sync_folder(target.parent)
         return identity
 
@@ -67,11 +79,11 @@ class LocalStorage:
         with _mapped(source), _removing(old.parent):
             if not _stands(old, if_identity):
                 return False
-            new.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(new.parent)
             try:
                 os.link(old, new)
             except FileExistsError:
-                if not (new.exists() and old.samefile(new)):
+                if not _are_two_names(old, new):
                     return False  # else: a mover was killed between link and unlink; finish its work
             except FileNotFoundError:
                 return False
@@ -86,10 +98,8 @@ class LocalStorage:
         with _mapped(path), _removing(target.parent):
             if not _stands(target, if_identity):
                 return None
-            staged = target.with_name(f"_{uuid4().hex}.tmp")
-            _write_synced(staged, data)
-            identity = _identity(staged.stat())
-            staged.replace(target)
+            with _staged(target, data) as (staged, identity):
+                staged.replace(target)
             _sync_folder(target.parent)
         return identity
 
@@ -99,8 +109,9 @@ class LocalStorage:
         folders: set[str] = set()
         with _mapped(folder):
             try:
-                entries = list(os.scandir(self._root / folder))
-            except FileNotFoundError:
+                with os.scandir(self._root / folder) as scanned:
+                    entries = list(scanned)
+            except (FileNotFoundError, NotADirectoryError):
                 return Listing({}, frozenset())
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):  # moved away while we looked
@@ -115,7 +126,7 @@ class LocalStorage:
         with _mapped(path):
             try:
                 file = (self._root / path).open("rb")
-            except (FileNotFoundError, NotADirectoryError):
+            except _NO_FILE:
                 return None
             with file:
                 identity = _identity(os.fstat(file.fileno()))
@@ -125,10 +136,8 @@ class LocalStorage:
     def identity(self, path: str) -> Entry | None:
         """Look at one file; None if there is none."""
         with _mapped(path):
-            try:
-                return _entry((self._root / path).stat())
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+            found = _look(self._root / path)
+            return None if found is None else _entry(found)
 
     def delete(self, path: str, *, if_identity: str | None = None) -> bool:
         """Delete a file; False if it is gone or another."""
@@ -145,8 +154,11 @@ class LocalStorage:
         top = self._root / folder
         with _mapped(folder):
             for parent, _, _ in os.walk(top, topdown=False):
-                with contextlib.suppress(FileNotFoundError, OSError):
+                try:
                     Path(parent).rmdir()
+                except OSError as error:
+                    if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}:
+                        raise
 
 
 @contextlib.contextmanager
@@ -155,11 +167,11 @@ def _mapped(path: str) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        msg = f"no permission for {path!r} ({error.strerror}): mend the rights of the folder"
-        raise AuthenticationError(msg, file=path) from error
+        msg = f"no permission ({error.strerror}): mend the rights of the folder"
+        raise AuthenticationError(msg, file=path or ".") from error
     except OSError as error:
-        msg = f"the file system failed at {path!r}: {error.strerror or error}"
-        raise StorageError(msg, file=path, retryable=error.errno in _RETRYABLE) from error
+        msg = f"the file system failed: {error.strerror or error}"
+        raise StorageError(msg, file=path or ".", retryable=error.errno in _RETRYABLE) from error
 
 
 @contextlib.contextmanager
@@ -174,7 +186,7 @@ def _removing(folder: Path) -> Iterator[None]:
         return
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):  # then there is no name to remove either
         yield
         return
     try:
@@ -184,19 +196,51 @@ def _removing(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _stands(path: Path, identity: str | None) -> bool:
+def _look(path: Path) -> os.stat_result | None:
     try:
-        found = _identity(path.stat())
-    except (FileNotFoundError, NotADirectoryError):
+        found = path.stat()
+    except _NO_FILE:
+        return None
+    return None if stat.S_ISDIR(found.st_mode) else found
+
+
+def _stands(path: Path, identity: str | None) -> bool:
+    found = _look(path)
+    return found is not None and (identity is None or _identity(found) == identity)
+
+
+def _are_two_names(old: Path, new: Path) -> bool:
+    """Tell whether two names lead to one file, and are not one name, perhaps spelled in two ways."""
+    found, other = _look(old), _look(new)
+    if old == new or found is None or other is None:
         return False
-    return identity is None or found == identity
+    return os.path.samestat(found, other) and found.st_nlink > 1
 
 
-def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+@contextlib.contextmanager
+def _staged(target: Path, data: bytes) -> Iterator[tuple[Path, str]]:
+    """Write the bytes to a temporary file beside the target; its path and identity. It is gone in the end."""
+    staged = target.with_name(f"_{uuid4().hex}.tmp")
+    try:
+        with staged.open("xb") as file:
+            file.write(data)
+            file.flush()
+            # The kernel's own times may move in steps of milliseconds, and a freed inode is used again at once.
+            now = time.time_ns()
+            os.utime(staged, ns=(now, now))
+            os.fsync(file.fileno())
+        yield staged, _identity(staged.stat())
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, so that each of them outlives a loss of power."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync_folder(folder.parent)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -212,9 +256,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _entry(stat: os.stat_result) -> Entry:
-    return Entry(_identity(stat), stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))
+def _entry(found: os.stat_result) -> Entry:
+    return Entry(_identity(found), found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
 
-def _identity(stat: os.stat_result) -> str:
-    return f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
+def _identity(found: os.stat_result) -> str:
+    return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"

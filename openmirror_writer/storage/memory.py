@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC
 from pathlib import PurePosixPath
+from uuid import uuid4
 
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
@@ -16,10 +17,18 @@ _LOCK = threading.RLock()
 
 
 class MemoryStorage:
-    """Files below ``memory://<root>``. An identity is the object's address, time and size."""
+    """Files below ``memory://<root>``.
+
+    An identity is a random id that each object gets here (its address, where others put it into fsspec's store), its
+    time and its size.
+    """
 
     def __init__(self, root: str) -> None:
-        """Use the part of fsspec's memory store below ``root``."""
+        """Use a part of fsspec's memory store.
+
+        Args:
+            root: The folder in it, ``""`` for all of it.
+        """
         self._root = "/" + root.strip("/")
         self._fs = MemoryFileSystem()
 
@@ -40,12 +49,8 @@ class MemoryStorage:
     def create(self, path: str, data: bytes) -> str | None:
         """Create an object if none stands there; its identity, None if one does."""
         full = self._full(path)
-        file = MemoryFile(self._fs, full, bytes(data))
         with _LOCK:
-            if full in self._fs.store:
-                return None
-            self._fs.store[full] = file
-            return _entry(file).identity
+            return None if full in self._fs.store else self._put(full, data)
 
     def rename(self, source: str, target: str, *, if_identity: str | None = None) -> bool:
         """Move an object to a free name; False if the name is taken or the source is gone or another."""
@@ -58,10 +63,7 @@ class MemoryStorage:
     def replace(self, path: str, data: bytes, *, if_identity: str) -> str | None:
         """Replace the object of that identity; the new identity, None if it is gone or another."""
         with _LOCK:
-            if not self._stands(path, if_identity):
-                return None
-            file = self._fs.store[self._full(path)] = MemoryFile(self._fs, self._full(path), bytes(data))
-            return _entry(file).identity
+            return self._put(self._full(path), data) if self._stands(path, if_identity) else None
 
     def names(self, folder: str) -> Listing:
         """List one folder; an absent one is empty."""
@@ -104,6 +106,12 @@ class MemoryStorage:
     def _full(self, path: str) -> str:
         return str(PurePosixPath(self._root, path))
 
+    def _put(self, full: str, data: bytes) -> str:
+        file = MemoryFile(self._fs, full, bytes(data))
+        file.serial = uuid4().hex  # an address is used again as soon as its object is gone
+        self._fs.store[full] = file
+        return _entry(file).identity
+
     def _stands(self, path: str, identity: str | None) -> bool:
         file = self._fs.store.get(self._full(path))
         return file is not None and (identity is None or _entry(file).identity == identity)
@@ -112,4 +120,5 @@ class MemoryStorage:
 def _entry(file: MemoryFile) -> Entry:
     size = file.getbuffer().nbytes
     modified = file.modified.replace(tzinfo=file.modified.tzinfo or UTC)
-    return Entry(f"{id(file):x}-{modified.timestamp():.6f}-{size:x}", size, modified)
+    serial = getattr(file, "serial", f"{id(file):x}")
+    return Entry(f"{serial}-{modified.timestamp():.6f}-{size:x}", size, modified)

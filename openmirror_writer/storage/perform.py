@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import stamina
@@ -26,38 +27,48 @@ from openmirror_writer.storage.contract import (
 T = TypeVar("T")
 
 RETRY_SECONDS = 30.0
-"""How long a request that changes nothing is tried again."""
+"""How long a request is tried again that does no harm when it is carried out twice."""
 
 
 def perform(storage: Storage, steps: Steps[T]) -> T:
     """Drive a protocol to its end.
 
-    What only reads is retried with backoff for `RETRY_SECONDS`. A create is sent once: whether it may be resent is the
-    protocol's decision, for a resend that comes late needs a proof first.
+    What reads or deletes is retried with backoff for `RETRY_SECONDS` if its error is retryable. A create is sent once:
+    whether it may be resent is the protocol's decision, for a resend that comes late needs a proof first. A rename is
+    sent once too: a second one could not tell "gone" from "moved by the first".
+
+    Args:
+        storage: Answers the requests.
+        steps: The protocol; it is thrown the `StorageError` of a request that failed for good.
+
+    Returns:
+        What the protocol returns.
 
     Raises:
         StorageError: The storage failed for good.
         OpenMirrorError: Whatever the protocol decides to raise.
     """
-    answer: Any = None
+    go_on: Callable[[], Any] = partial(steps.send, None)
     while True:
         try:
-            request = steps.send(answer)
+            request = go_on()
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
         try:
-            answer = answer_to(storage, request)
+            go_on = partial(steps.send, answer_to(storage, request))
         except StorageError as error:
-            try:
-                steps.throw(error)
-            except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
-            msg = "a protocol went on behind a storage error"
-            raise AssertionError(msg) from error
+            go_on = partial(steps.throw, error)
 
 
 def answer_to(storage: Storage, request: Request) -> Any:  # noqa: ANN401 - one type per request, see the contract
-    """Carry out one request.
+    """Carry out one request, see `perform`.
+
+    Args:
+        storage: Where.
+        request: What.
+
+    Returns:
+        Its answer, of the type that the request's class names. `Lost` for a create that failed but may succeed later.
 
     Raises:
         StorageError: The storage failed for good.

@@ -1,27 +1,23 @@
 """Which rows go into which file, and what the file says of them. Pure: no storage, no clock.
 
-A call that fits a file is never split. Of a longer one, the part that stands in files before its position is reached is
-*pending*: upserts, updates and deletes can simply be published again (``safe``); inserts and initial loads cannot, so the
-next writer skips those rows, after comparing a digest of the last of them (``exact``).
+A call that fits a file is never split. Of a longer one, the part that stands in files before its position is reached
+is *pending*: upserts, updates and deletes can simply be published again (``safe``); inserts and initial loads cannot,
+so the next writer skips those rows, after comparing a digest of the last of them (``exact``).
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import OpenMirrorError, ResumeMismatchError
 from openmirror_writer.position import Position, same_position
 from openmirror_writer.record import SINGLE_PARTITION, Pending, Phase
-
-DIGEST_ROWS = 1000
-"""How many of the last pending rows a digest covers."""
+from openmirror_writer.writer.digest import DIGEST_ROWS, digest, digest_rows, last_rows
 
 State = Literal["new", "loading", "following"]
 
@@ -76,9 +72,7 @@ class Progress:
         tail, tail_rows = (*self.tail, batch), self.tail_rows + batch.num_rows
         if tail_rows > 2 * DIGEST_ROWS:
             tail, tail_rows = last_rows(tail), DIGEST_ROWS
-        return replace(
-            self, rows=self.rows + batch.num_rows, exact=self.exact or exact, tail=tail, tail_rows=tail_rows
-        )
+        return replace(self, rows=self.rows + batch.num_rows, exact=self.exact or exact, tail=tail, tail_rows=tail_rows)
 
     def at(self, position: Position, *, state: State | None = None) -> Progress:
         """Return the progress when a position is reached."""
@@ -135,6 +129,12 @@ class Skip:
     digest: str
     tail: tuple[ChangeBatch, ...] = ()
 
+    @classmethod
+    def of(cls, pending: Mapping[str, Pending]) -> Skip | None:
+        """Return what a record counts as pending and not to be published again; None if nothing, or ``safe``."""
+        rows = pending.get(SINGLE_PARTITION)
+        return None if rows is None or rows.digest is None else cls(rows.rows, rows.at, rows.digest)
+
     def over(self, batch: ChangeBatch, *, table: str) -> Skip | None:
         """Skip a batch of at most ``rows`` rows; None when all have come.
 
@@ -147,7 +147,8 @@ class Skip:
         if digest(tail) != self.digest:
             msg = (
                 "the source was read again and gave other rows than those that stand in published files: inserts and "
-                "initial loads must come again in the same order; make the source repeatable, or drop_table and load again"
+                "initial loads must come again in the same order; make the source repeatable, or drop_table and load "
+                "again"
             )
             raise ResumeMismatchError(msg, table=table, position=self.at)
         return None
@@ -184,13 +185,14 @@ class Cutter:
         self._table = table
         self.skip = skip
         self.progress = progress  # behind the buffered rows
-        self._in_files = progress  # behind the last file that was cut
+        self._without_buffer = (progress, skip)  # where to go on if the buffer is lost
         self._buffer = _Gathered()
+        self._cut_rows = 0
         self._call: Call | None = None
         self._call_rows = _Gathered()
         self._call_base = progress  # behind those rows of the call that are cut or skipped
-        self._call_exact = False
-        self._call_cut_rows = self._call_skipped_rows = 0
+        self._call_exact = self._call_cut_exact = False
+        self._call_cut_rows = self.skipped_rows = 0
         self._skip_before = skip
 
     @property
@@ -198,14 +200,24 @@ class Cutter:
         """Rows that wait for a file."""
         return self._buffer.rows
 
+    @property
+    def rows_taken(self) -> int:
+        """Rows of all calls that ended, in files or buffered; those skipped or discarded are not counted."""
+        return self._cut_rows + self._buffer.rows
+
     def begin(self, call: Call) -> None:
-        """Begin a call; end it with `end` or `abort`."""
+        """Begin a call; end it with `end` or `abort`.
+
+        Raises:
+            OpenMirrorError: Another call is under way in this thread.
+        """
+        self._refuse_inside_call()
         self._call = call
         self._call_rows = _Gathered()
         state: State = "loading" if call.load else "following"
         self._call_base = replace(self.progress, state=state)
-        self._call_exact = False
-        self._call_cut_rows = self._call_skipped_rows = 0
+        self._call_exact = self._call_cut_exact = False
+        self._call_cut_rows = self.skipped_rows = 0
         self._skip_before = self.skip
 
     def add(self, batch: ChangeBatch, *, exact: bool) -> list[FileContent]:
@@ -258,6 +270,8 @@ class Cutter:
         if not self._buffer.rows and not call.load and self.progress.state == "new" and not progress.rows:
             progress = replace(progress, state="new")  # an empty call begins nothing
         self.progress = progress
+        if call.position is not None and not self._buffer.rows:
+            self._without_buffer = (progress, self.skip)
         self._call = None
         self._call_rows = _Gathered()
         if call.load or self._buffer.rows >= self._roll.rows or self._buffer.bytes >= self._roll.bytes:
@@ -265,43 +279,71 @@ class Cutter:
         return []
 
     def abort(self) -> int:
-        """Give up the call: its rows that are not in files are forgotten.
+        """Give up the call: the calls before it stay as they are.
+
+        Those of its rows that stand in files and must not be published twice have to come again, with the whole call;
+        they are compared and skipped, as after a restart.
 
         Returns:
-            How many of its rows are in files for good: a next call has to go on behind them. 0: it starts anew.
+            How many of its rows stand in files; 0 behind `end`.
         """
-        cut = self._call_cut_rows
-        if cut:
-            cut += self._call_skipped_rows
-            self.progress = self._in_files = self._call_base
+        if self._call is None:
+            return 0
+        if self._call_cut_rows:
+            self.progress = replace(self.progress, state=self._call_base.state)
+            self.skip = self._skip_of_call(self._call)
         else:
             self.skip = self._skip_before
         self._call = None
         self._call_rows = _Gathered()
-        return cut
+        return self._call_cut_rows + self.skipped_rows
 
     def advance(self, position: Position) -> None:
         """Take note that nothing happened up to a position.
 
         Raises:
             ResumeMismatchError: It is the position whose published rows have not all come again.
+            OpenMirrorError: A call is under way in this thread.
         """
+        self._refuse_inside_call()
         self._check_skip_at_end(Call(position))
         self.progress = self.progress.at(position)
         if not self._buffer.rows:
-            self._in_files = self.progress
+            self._without_buffer = (self.progress, self.skip)
 
     def take(self) -> FileContent | None:
-        """Return what is buffered as a file to be published; None if nothing is."""
+        """Return what is buffered as a file to be published; None if nothing is.
+
+        Raises:
+            OpenMirrorError: A call is under way in this thread.
+        """
+        self._refuse_inside_call()
         return self._cut_buffer() if self._buffer.rows else None
 
     def discard(self) -> int:
-        """Forget what is buffered, go back to the position before it; return how many rows."""
+        """Forget what is buffered, and go on as a new writer would that finds the last file; return how many rows.
+
+        Raises:
+            OpenMirrorError: A call is under way in this thread.
+        """
+        self._refuse_inside_call()
         rows = self.buffered_rows
         self._buffer = _Gathered()
-        if rows:
-            self.progress = self._in_files
+        self.progress, self.skip = self._without_buffer
         return rows
+
+    def _refuse_inside_call(self) -> None:
+        if self._call is not None:
+            msg = "the rows of a call use its own writer while they are read: make the calls one after the other"
+            raise OpenMirrorError(msg, table=self._table)
+
+    def _skip_of_call(self, call: Call) -> Skip | None:
+        """Return what must be skipped when the call comes again, some of whose rows are in files."""
+        is_exact = self._call_cut_exact or self.skipped_rows
+        if not is_exact or not self._call_base.pending(call.position):
+            return None
+        rows = self._call_cut_rows + self.skipped_rows
+        return Skip(rows, call.position, digest(last_rows(self._call_base.tail, min(rows, DIGEST_ROWS))))
 
     def _skipped(self, batch: ChangeBatch) -> ChangeBatch:
         if self.skip is None or not batch.num_rows:
@@ -309,7 +351,7 @@ class Cutter:
         known = min(self.skip.rows, batch.num_rows)
         self.skip = self.skip.over(batch.slice(0, known), table=self._table)
         self._call_base = self._call_base.with_rows(batch.slice(0, known), exact=True)
-        self._call_skipped_rows += known
+        self.skipped_rows += known
         return batch.slice(known)
 
     def _check_skip_at_end(self, call: Call) -> None:
@@ -328,9 +370,9 @@ class Cutter:
 
     def _room(self, batch: ChangeBatch) -> int:
         """How many rows of the batch go into the file that the call fills; 0 if it is full."""
-        if self._call_rows.rows and self._call_rows.bytes + batch.nbytes > self._roll.bytes:
-            return 0
-        return min(batch.num_rows, self._roll.rows - self._call_rows.rows)
+        rows = min(batch.num_rows, self._roll.rows - self._call_rows.rows)
+        fitting = _rows_within(batch.slice(0, rows), self._roll.bytes - self._call_rows.bytes)
+        return fitting or (0 if self._call_rows.rows else 1)  # a file holds one row, however large
 
     def _behind_call(self) -> Progress:
         progress = self._call_base
@@ -339,83 +381,24 @@ class Cutter:
         return progress
 
     def _cut_call(self) -> FileContent:
-        assert self._call is not None  # noqa: S101
-        self._call_base = self._in_files = self._behind_call()
-        content = _file(self._call_rows.batches, self._call_base, self._call.position)
+        assert self._call is not None  # noqa: S101 - only a call is cut
+        self._call_base = self._behind_call()
+        content = self._cut(self._call_rows, self._call_base, self._call.position)
         self._call_cut_rows += content.rows
+        self._call_cut_exact = self._call_exact
         self._call_rows = _Gathered()
         return content
 
     def _cut_buffer(self) -> FileContent:
-        self._in_files = self.progress
-        content = _file(self._buffer.batches, self.progress, None)
+        content = self._cut(self._buffer, self.progress, None)
         self._buffer = _Gathered()
         return content
 
-
-def digest(batches: Sequence[ChangeBatch]) -> str:
-    """Return ``"<rows>:<sha256>"`` over rows: the same for equal rows, however they are cut into batches.
-
-    Hashed are, column by column: its name and type, one byte per row for "not NULL", then the values that are not NULL
-    in Arrow's layout (little endian; text and binary: lengths as int32, then the bytes); at last the markers.
-    """
-    table = pa.Table.from_batches([b.rows for b in batches])
-    markers = pa.chunked_array([b.markers for b in batches if b.markers is not None], pa.int32())
-    hashed = hashlib.sha256()
-    for name, column in [*zip(table.column_names, table.columns, strict=True), ("", markers)]:
-        hashed.update(f"{name}\0{column.type}\0".encode())
-        _hash_values(hashed, column.combine_chunks())
-    return f"{table.num_rows}:{hashed.hexdigest()}"
-
-
-def digest_rows(mark: str) -> int:
-    """Return how many rows a digest covers.
-
-    >>> digest_rows("12:ab")
-    12
-    """
-    return int(mark.partition(":")[0])
-
-
-def last_rows(batches: Sequence[ChangeBatch], most: int = DIGEST_ROWS) -> tuple[ChangeBatch, ...]:
-    """Return the last ``most`` rows of some batches, as slices."""
-    kept: list[ChangeBatch] = []
-    for batch in reversed(batches):
-        if most <= 0:
-            break
-        part = batch if batch.num_rows <= most else batch.slice(batch.num_rows - most)
-        if part.num_rows:
-            kept.append(part)
-            most -= part.num_rows
-    return tuple(reversed(kept))
-
-
-def _hash_values(hashed: hashlib._Hash, column: pa.Array) -> None:
-    hashed.update(_fixed_bytes(pc.cast(pc.is_valid(column), pa.uint8())))
-    values = column.drop_null()
-    if pa.types.is_boolean(values.type):
-        values = pc.cast(values, pa.uint8())
-    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
-        hashed.update(_fixed_bytes(pc.binary_length(values)))
-        hashed.update(_text_bytes(values))
-    else:
-        hashed.update(_fixed_bytes(values))
-
-
-def _fixed_bytes(values: pa.Array) -> bytes:
-    if not len(values):
-        return b""
-    width = values.type.bit_width // 8
-    return values.buffers()[1].slice(values.offset * width, len(values) * width).to_pybytes()
-
-
-def _text_bytes(values: pa.Array) -> bytes:
-    _, offsets, data = values.buffers()
-    if not len(values) or data is None:
-        return b""
-    ends = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, offsets], offset=values.offset)
-    first, last = ends[0].as_py(), ends[-1].as_py()
-    return data.slice(first, last - first).to_pybytes()
+    def _cut(self, rows: _Gathered, progress: Progress, at: Position) -> FileContent:
+        content = _file(rows.batches, progress, at)
+        self._without_buffer = (Progress(progress.state, progress.position), Skip.of(content.pending))
+        self._cut_rows += content.rows
+        return content
 
 
 def _file(batches: Sequence[ChangeBatch], progress: Progress, at: Position) -> FileContent:
@@ -441,12 +424,29 @@ class _Gathered:
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
         if len(self.batches) - self._merged >= _MERGE_BATCHES:
-            self.batches[self._merged :] = [_merge(self.batches[self._merged :])]
-            self._merged += 1
+            self.batches[self._merged :] = _merge(self.batches[self._merged :])
+            self._merged = len(self.batches)
 
 
-def _merge(batches: Sequence[ChangeBatch]) -> ChangeBatch:
-    rows = pa.Table.from_batches([b.rows for b in batches]).combine_chunks().to_batches()[0]
+def _merge(batches: Sequence[ChangeBatch]) -> Sequence[ChangeBatch]:
+    """Make one batch of many; leave them where one cannot hold them, for its text is more than 2 GiB."""
+    rows = pa.Table.from_batches([b.rows for b in batches]).combine_chunks().to_batches()
+    if len(rows) != 1:
+        return batches
     if batches[0].markers is None:
-        return ChangeBatch(rows)
-    return ChangeBatch(rows, pa.concat_arrays([b.markers for b in batches if b.markers is not None]))
+        return [ChangeBatch(rows[0])]
+    return [ChangeBatch(rows[0], pa.concat_arrays([b.markers for b in batches if b.markers is not None]))]
+
+
+def _rows_within(batch: ChangeBatch, most: int) -> int:
+    """Return how many of its first rows take at most so many bytes, by halves."""
+    if batch.nbytes <= most:
+        return batch.num_rows
+    low, high = 0, batch.num_rows
+    while low < high:
+        middle = (low + high + 1) // 2
+        if batch.slice(0, middle).nbytes <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return low

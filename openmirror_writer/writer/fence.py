@@ -1,9 +1,9 @@
 """The fence: publishing the next file so that two writers never both succeed, however long one of them was paused.
 
-A create-if-absent proves only that nobody holds the number *now*: the service moves processed files away and frees their
-names. A *proof* is one listing that shows our generation marker, no tombstone, and our last file as the highest. It is
-taken before any create or resend that comes more than `PROOF_SECONDS` after the last one, and after the last create
-before anything is called durable. Protocols only; no I/O.
+A create-if-absent proves only that nobody holds the number *now*: the service moves processed files away and frees
+their names. A *proof* is one listing that shows our generation marker, no tombstone, and our last file as the highest.
+It is taken before any create or resend that comes more than `PROOF_SECONDS` after the last one, and after the last
+create before anything is called durable. Protocols only; no I/O.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Fence:
             if isinstance(answer, Exists):
                 yield from self._settle_existing(file)
                 return
-        msg = "the storage does not answer, so it is not known whether this file stands: open a new writer, which will see"
+        msg = "the storage does not answer, so nobody knows whether this file stands: open a new writer, which will see"
         raise StorageError(msg, table=self._table.label, file=file.path, retryable=True)
 
     def _settle_existing(self, file: PublishedFile) -> Steps[None]:
@@ -273,7 +273,7 @@ class Fence:
             if isinstance(answer, Created | Exists):
                 self._has_metadata = True
                 return
-        msg = "the storage does not answer, so it is not known whether this file stands: open a new writer, which will see"
+        msg = "the storage does not answer, so nobody knows whether this file stands: open a new writer, which will see"
         raise StorageError(msg, table=self._table.label, file=path, retryable=True)
 
     def _check_metadata(self, path: str, ours: TableMetadata) -> Steps[None]:
@@ -282,7 +282,10 @@ class Fence:
             return  # the folder was dropped: the next proof says so
         standing = parse(TableMetadata, content.data, file=path)
         if standing.key_columns != ours.key_columns:
-            msg = f"_metadata.json came to stand with the keys {list(standing.key_columns)}, ours are {list(ours.key_columns)}"
+            msg = (
+                f"_metadata.json came to stand with the keys {list(standing.key_columns)}, "
+                f"ours are {list(ours.key_columns)}"
+            )
             raise SchemaRefusedError(msg, table=self._table.label, file=path)
 
     def _create_advance(self, record: Record) -> Steps[None]:
@@ -303,7 +306,9 @@ class Fence:
                 self._next_advance += 1
                 return
             losses += 1
-        msg = "the storage does not answer, so it is not known whether the advance stands: open a new writer, which will see"
+        msg = (
+            "the storage does not answer, so nobody knows whether the advance stands: open a new writer, which will see"
+        )
         raise StorageError(msg, table=self._table.label, position=record.position, retryable=True)
 
     def _is_behind_our_last(self, advance: Record) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import time
+from dataclasses import replace
 from importlib.metadata import version
 
 import pyarrow as pa
@@ -21,7 +23,7 @@ _LOG = logging.getLogger("openmirror_writer.writer")
 
 
 def seconds() -> float:
-    """Return seconds that go on while the process is paused and, where the system can tell, while the machine sleeps."""
+    """Return seconds that go on while the process is paused and, where the system can tell, the machine sleeps."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -33,6 +35,7 @@ class FilePublisher:
     Attributes:
         resumed: What the folder said at the opening.
         columns: The table's columns; set before the first file.
+        rows: How many rows it has published since it was opened.
     """
 
     def __init__(self, table: LandingTable, start_at: Position) -> None:
@@ -52,6 +55,7 @@ class FilePublisher:
         by = f"openmirror-writer {version('openmirror-writer')}"
         self._fence = Fence(table, self.resumed, writer=new_id(), by=by, clock=seconds)
         self._files: list[PublishedFile] = []
+        self.rows = 0
 
     @property
     def published_position(self) -> Position:
@@ -76,8 +80,10 @@ class FilePublisher:
         """
         started = time.perf_counter()
         file = perform(self._storage, self._fence.publish(content, self._encode))
-        self._files.append(file)
-        _LOG.info("published %s: %d rows, %d bytes, %.3f s", file.path, file.rows, file.bytes, time.perf_counter() - started)
+        self._files.append(replace(file, position=copy.deepcopy(file.position)))  # the caller may change a map
+        self.rows += file.rows
+        took = time.perf_counter() - started
+        _LOG.info("published %s: %d rows, %d bytes, %.3f s", file.path, file.rows, file.bytes, took)
 
     def advance(self, progress: Progress) -> None:
         """Record an advance behind the last file.

@@ -106,12 +106,10 @@ def skip_of(record: Record) -> Skip | None:
         UnknownPositionError: They can be counted but not compared, for their digest is missing.
     """
     pending = record.pending.get(SINGLE_PARTITION)
-    if pending is None or pending.replay == "safe":
-        return None
-    if pending.digest is None:
+    if pending is not None and pending.replay == "exact" and pending.digest is None:
         msg = "the record counts rows that are not to be published again, but has no digest to compare them with"
         raise UnknownPositionError(msg, position=record.position)
-    return Skip(pending.rows, pending.at, pending.digest)
+    return Skip.of(record.pending)
 
 
 def _refuse_dropping(state: FolderState, table: LandingTable) -> None:
@@ -139,7 +137,9 @@ def _keys(state: FolderState, table: LandingTable) -> tuple[str, ...]:
 def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], proof_at: float) -> Steps[Resumed]:
     moved = yield from moved_files(table.folder)
     if moved:
-        msg = "the folder has processed files but no data file, so nothing tells the next number: run drop_table, load again"
+        msg = (
+            "the folder has processed files but no data file, so nothing tells the next number: drop_table, load again"
+        )
         raise TableGoneError(msg, table=table.label, file=moved[max(moved)][0])
     yield from _refuse_case_twins(table)
     if table.columns is not None:
@@ -180,8 +180,8 @@ def _check_columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, p
         ours, theirs = _declaration(declared, name), _declaration(standing, name)
         if ours != theirs:
             msg = (
-                f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops at a "
-                "changed column: declare what is published, or drop_table and load again"
+                f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops "
+                "at a changed column: declare what is published, or drop_table and load again"
             )
             raise SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
     msg = f"columns= has the order {declared.names}, the last published file {standing.names}: use that one"
@@ -195,7 +195,7 @@ def _declaration(columns: pa.Schema, name: str) -> str:
     return type_text(field.type) + ("" if field.nullable else " not null")
 
 
-def _behind_foreign(
+def _behind_foreign(  # noqa: PLR0917 - all that was found
     state: FolderState, footer: Footer, table: LandingTable, keys: tuple[str, ...], start_at: Position, proof_at: float
 ) -> Resumed:
     path = state.data_path(state.names.last)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from openmirror_writer.changes import ChangeBatch, RowMarker
-from openmirror_writer.errors import InvalidRowError
+from openmirror_writer.errors import InvalidRowError, SchemaRefusedError
 
 
 def marked(rows: Iterable[pa.RecordBatch], marker: RowMarker) -> Iterator[ChangeBatch]:
@@ -18,7 +18,11 @@ def marked(rows: Iterable[pa.RecordBatch], marker: RowMarker) -> Iterator[Change
 
 
 def key_change(
-    rows: Sequence[pa.RecordBatch], old_keys: Sequence[pa.RecordBatch], columns: pa.Schema, keys: Sequence[str], table: str
+    rows: Sequence[pa.RecordBatch],
+    old_keys: Sequence[pa.RecordBatch],
+    columns: pa.Schema,
+    keys: Sequence[str],
+    table: str,
 ) -> list[ChangeBatch]:
     """Make one statement that changes keys: all its deletes, then all its rows.
 
@@ -39,20 +43,51 @@ def key_change(
     key_schema = pa.schema([columns.field(k) for k in keys])
     old = pa.Table.from_batches(old_keys, schema=key_schema).combine_chunks()
     if new.num_rows != old.num_rows:
-        msg = f"update got {new.num_rows} rows and {old.num_rows} old_keys: give one old key for each row, in the same order"
+        msg = f"update got {new.num_rows} rows and {old.num_rows} old_keys: give one old key a row, in the same order"
         raise InvalidRowError(msg, table=table, row=min(new.num_rows, old.num_rows))
     new_keys, were = _tuples(new.select(list(keys))), _tuples(old)
     _refuse_twice("the new", new_keys, keys, table)
     _refuse_twice("the old", were, keys, table)
     changed = pa.array([a != b for a, b in zip(were, new_keys, strict=True)], pa.bool_())
     deletes = _delete_rows(new.filter(changed), old.filter(changed), keys)
-    markers = pc.if_else(changed, pa.scalar(int(RowMarker.UPSERT), pa.int32()), pa.scalar(int(RowMarker.UPDATE), pa.int32()))
+    markers = pc.if_else(
+        changed, pa.scalar(int(RowMarker.UPSERT), pa.int32()), pa.scalar(int(RowMarker.UPDATE), pa.int32())
+    )
     batches = [ChangeBatch(b, _markers(RowMarker.DELETE, b.num_rows)) for b in deletes.to_batches() if b.num_rows]
     offset = 0
     for batch in new.to_batches():
         batches.append(ChangeBatch(batch, markers.slice(offset, batch.num_rows)))
         offset += batch.num_rows
     return batches
+
+
+def judged(batches: Iterable[ChangeBatch], keys: Sequence[str], table: str) -> Iterator[tuple[ChangeBatch, bool]]:
+    """Tell of each batch of one call whether it holds an insert that must not be published twice, see `Resets`.
+
+    Args:
+        batches: With markers, in order.
+        keys: The key columns.
+        table: Label for errors.
+
+    Raises:
+        SchemaRefusedError: Another marker than 0, and no key columns.
+    """
+    resets = Resets(keys)
+    for batch in batches:
+        if batch.markers is not None and set(pc.unique(batch.markers).to_pylist()) - {int(RowMarker.INSERT)}:
+            refuse_keyless("write of another marker than 0", keys, table)
+        yield batch, resets.holds_exact(batch)
+
+
+def refuse_keyless(verb: str, keys: Sequence[str], table: str) -> None:
+    """Refuse a verb that looks rows up by their key.
+
+    Raises:
+        SchemaRefusedError: The table has no key columns.
+    """
+    if not keys:
+        msg = f"{verb} needs key columns, and this table has none: use insert, or make the table with key_columns="
+        raise SchemaRefusedError(msg, table=table)
 
 
 class Resets:

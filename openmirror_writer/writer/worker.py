@@ -14,12 +14,13 @@ _TICK_SECONDS = 0.5
 class Worker:
     """Takes one file at a time; a second one waits at the caller, so at most two files are in memory."""
 
-    def __init__(self, publish: Callable[[FileContent], None], tick: Callable[[], None]) -> None:
+    def __init__(self, publish: Callable[[FileContent], None], tick: Callable[[], Callable[[], None] | None]) -> None:
         """Start the thread.
 
         Args:
             publish: What to do with a file, called in the thread.
-            tick: Called in the thread about twice a second while there is nothing to do.
+            tick: A weak reference to what is called in the thread about twice a second while there is nothing to do.
+                The thread must not keep a forgotten writer alive, and ends when it is gone.
         """
         self._publish = publish
         self._tick = tick
@@ -57,8 +58,7 @@ class Worker:
             self._changed.wait_for(lambda: self._task is None and not self._busy)
             self._stopped = True
             self._changed.notify_all()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._thread.join()
 
     def _wait_idle(self) -> None:
         self._changed.wait_for(lambda: (self._task is None and not self._busy) or self.failure is not None)
@@ -74,14 +74,28 @@ class Worker:
                 content, self._task = self._task, None
                 self._busy = True
             try:
-                if self.failure is None:
-                    if content is not None:
-                        self._publish(content)
-                    else:
-                        self._tick()
-            except BaseException as error:  # noqa: BLE001 - kept, and raised by the caller's next call
-                self.failure = error
+                if content is not None:
+                    self._publish_unless_failed(content)
+                elif not self._ticked():
+                    return
             finally:
                 with self._changed:
                     self._busy = False
                     self._changed.notify_all()
+
+    def _publish_unless_failed(self, content: FileContent) -> None:
+        if self.failure is None:
+            self._keep_failure(lambda: self._publish(content))
+
+    def _ticked(self) -> bool:
+        """Tick; False if nobody is there any more for whom."""
+        tick = self._tick()
+        if tick is not None and self.failure is None:
+            self._keep_failure(tick)
+        return tick is not None
+
+    def _keep_failure(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - the caller's next call raises it
+            self.failure = error

@@ -2,72 +2,85 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import threading
+import copy
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch, RowMarker
-from openmirror_writer.errors import InvalidRowError, OpenMirrorError, SchemaRefusedError, UnknownPositionError
-from openmirror_writer.position import Position, checked_position, compare
-from openmirror_writer.rows import Needs, check_batch, encode, encode_keys, is_arrow, marked_stream, peek_columns
-from openmirror_writer.schema import check_keys
+from openmirror_writer.errors import InvalidRowError, OpenMirrorError, SchemaRefusedError
+from openmirror_writer.position import Position, checked_position, same_position
+from openmirror_writer.rows import Needs, check_batch, encode, encode_keys, is_arrow, marked_stream
+from openmirror_writer.writer.calls import (
+    Rows,
+    check_keyless_position,
+    delete_rows,
+    full_rows,
+    inferred_columns,
+    some_rows,
+)
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, State
 from openmirror_writer.writer.fence import PublishedFile
+from openmirror_writer.writer.gate import Gate
 from openmirror_writer.writer.publish import FilePublisher
-from openmirror_writer.writer.statement import Resets, key_change, marked
+from openmirror_writer.writer.statement import judged, key_change, marked, refuse_keyless
 from openmirror_writer.writer.worker import Worker
 from openmirror_writer.zone import LandingTable
-
-Rows = Any
-"""Rows of a call: an iterable of mappings (column to value), or anything with ``__arrow_c_stream__``."""
 
 
 class Writer:
     """Publishes rows of one table as landing files, exactly once in effect.
 
-    Outside ``with`` each call is published before it returns. Inside, calls are gathered into files (`Roll`); leaving it
-    publishes the rest; an exception that leaves it discards what is buffered and says so in a note on the exception.
+    Outside ``with`` each call is published before it returns. Inside, calls are gathered into files (`Roll`); leaving
+    it publishes the rest; an exception that leaves it discards what is buffered and says so in a note on the exception.
 
-    Feed the source from `position`; acknowledge to it what `published_position` says. Rows given without a position belong
-    to the next position that is given. Where no position is ever given, delivery is at least once.
+    Feed the source from `position`; acknowledge to it what `published_position` says. Rows given without a position
+    belong to the next position that is given. Where no position is ever given, delivery is at least once.
 
-    Calls of several threads follow each other. After a failed publish the writer is of no more use: open a new one, which
-    finds out what stands. A writer cannot be pickled, and not be used in a forked child.
+    A call that fails over a row leaves all calls before it as they are. Mend the row and give the whole call again:
+    where it had filled files (``error.published_rows``), those of its rows that must not be published twice are
+    compared and skipped.
+
+    Calls of several threads follow each other. After a failed publish the writer is of no more use: open a new one,
+    which finds out what stands. A writer cannot be pickled, and not be used in a forked child.
     """
 
     def __init__(
-        self, table: LandingTable, *, roll: Roll = Roll(), start_at: Position = None, advance_interval: float = 600.0  # noqa: B008 - an immutable value
+        self,
+        table: LandingTable,
+        *,
+        roll: Roll = Roll(),  # noqa: B008 - an immutable value
+        start_at: Position = None,
+        advance_interval: float = 600.0,
     ) -> None:
         """Look at the table's folder and go on behind its last file.
 
         Args:
             table: From `LandingZone.table`.
             roll: When a file is full.
-            start_at: The position of files that this software did not write; only looked at where the folder does not tell.
+            start_at: The position of files that this software did not write; only looked at where the folder does not
+                tell.
             advance_interval: Seconds after which a position is recorded though no row came; inside ``with`` only.
 
         Raises:
-            SchemaRefusedError: Keys or columns differ from those that stand, or ``key_columns`` is missing for a new table.
+            SchemaRefusedError: Keys or columns differ from those that stand, or ``key_columns`` is missing for a new
+                table.
             UnknownPositionError: The last file does not tell its position, and ``start_at`` is not given.
             TableGoneError: The table is being dropped, or its last file is gone.
             StorageError: The storage failed.
         """
-        self._pid = os.getpid()
-        self._lock = threading.RLock()
         self._table = table
+        self._gate = Gate(table.label)
         self._roll = roll
         self._advance_interval = advance_interval
         self._worker: Worker | None = None
-        self._failure: BaseException | None = None
         self._publisher = FilePublisher(table, None if start_at is None else checked_position(start_at))
         table.zone.ensure_partner_events()
         resumed = self._publisher.resumed
@@ -80,18 +93,18 @@ class Writer:
 
     @property
     def state(self) -> State:
-        """``new``: nothing was written yet; ``loading``: the initial load has not ended; ``following``: changes follow."""
+        """``new``: nothing written yet; ``loading``: the initial load has not ended; ``following``: changes follow."""
         return self._cutter.progress.state
 
     @property
     def position(self) -> Position:
         """The last accepted position: read the source after this. None = from its beginning."""
-        return self._cutter.progress.position
+        return copy.deepcopy(self._cutter.progress.position)
 
     @property
     def published_position(self) -> Position:
         """The position up to which everything is durable in the zone: acknowledge this to the source."""
-        return self._publisher.published_position
+        return copy.deepcopy(self._publisher.published_position)
 
     @property
     def columns(self) -> pa.Schema | None:
@@ -123,16 +136,16 @@ class Writer:
             InvalidRowError: A row cannot be written as it is; nothing of the file that would hold it is published.
             ResumeMismatchError: The rows are not those that stand in files of an interrupted load.
         """
-        with self._call(position):
+        with self._call(position) as at:
             if self.state == "following":
                 msg = "the initial load has ended already: use upsert, or drop_table and load again"
                 raise OpenMirrorError(msg, table=self._table.label)
             with self._columns_known(rows) as source:
-                batches = (ChangeBatch(b) for b in encode(source, self._needs(self._names()))) if self.columns else None
-                if batches is None:
+                if self.columns is None:
                     msg = "an initial load of no rows needs its columns declared: give columns= to zone.table"
                     raise SchemaRefusedError(msg, table=self._table.label)
-                self._take(Call(checked_position(position), load=True), ((b, True) for b in batches))
+                batches = encode(source, self._needs(full_rows))
+                self._take(Call(at, load=True), ((ChangeBatch(b), True) for b in batches))
 
     def insert(self, rows: Rows, *, position: Position = None) -> None:
         """Add rows (marker 0). The mirror does not look for duplicates; prefer `upsert` where the source may repeat.
@@ -142,8 +155,10 @@ class Writer:
             position: Every row of the source up to it has been given, with these.
 
         Raises:
-            InvalidRowError: A row cannot be written as it is; ``published_rows`` tells how many of this call stand in files.
-            ResumeMismatchError: The rows are not those that stand in files beyond the position after a restart.
+            InvalidRowError: A row cannot be written as it is; ``published_rows`` tells how many of this call stand in
+                files.
+            ResumeMismatchError: After a restart, or a call that failed: the rows are not those that stand in files
+                beyond the position.
             OpenMirrorError: See the class.
         """
         self._rows_with(RowMarker.INSERT, rows, position)
@@ -181,8 +196,9 @@ class Writer:
 
         Args:
             rows: Full rows.
-            old_keys: The key of each row before the change, in the order of the rows: mappings of exactly the key columns, or
-                Arrow. The call is then one statement in one file: all deletes of old keys come before all rows.
+            old_keys: The key of each row before the change, in the order of the rows: mappings of exactly the key
+                columns, or Arrow. The call is then one statement in one file: all deletes of old keys come before all
+                rows.
             position: See `insert`.
 
         Raises:
@@ -193,14 +209,17 @@ class Writer:
         if old_keys is None:
             self._rows_with(RowMarker.UPDATE, rows, position)
             return
-        with self._changes_call(position), self._columns_known(rows) as source:
-            self._refuse_keyless("update")
+        with self._changes_call(position) as at, self._columns_known(rows) as source:
+            refuse_keyless("update", self._keys, self._table.label)
             batches: list[ChangeBatch] = []
             if self.columns is not None:
-                new = list(encode(source, self._needs(self._names())))
-                old = list(encode_keys(old_keys, self._needs(frozenset(self._keys))))
+                needs = self._needs(full_rows)
+                new, old = list(encode(source, needs)), list(encode_keys(old_keys, needs))
                 batches = key_change(new, old, self.columns, self._keys, self._table.label)
-            self._take(Call(checked_position(position), whole=True), ((b, False) for b in batches))
+            elif some_rows(old_keys) is not None:
+                msg = "update got old_keys and no rows: give one old key for each row, in the same order"
+                raise InvalidRowError(msg, table=self._table.label)
+            self._take(Call(at, whole=True), ((b, False) for b in batches))
 
     def write(self, changes: Any, *, position: Position = None) -> None:  # noqa: ANN401 - see Args
         """Write mixed changes in their order.
@@ -218,26 +237,27 @@ class Writer:
         if isinstance(changes, ChangeBatch):
             changes = [changes]
         if is_arrow(changes):
-            with self._changes_call(position), self._columns_known(changes, has_marker=True) as source:
-                pairs = marked_stream(source, self._needs(self._names()))
-                self._take(Call(checked_position(position)), self._judged(ChangeBatch(*pair) for pair in pairs))
+            with self._changes_call(position) as at, self._columns_known(changes) as source:
+                pairs = marked_stream(source, self._needs(full_rows))
+                self._take(Call(at), judged((ChangeBatch(*pair) for pair in pairs), self._keys, self._table.label))
             return
+        with self._changes_call(position):  # refuses before the first batch is taken
+            if not isinstance(changes, Iterable):
+                raise self._no_changes(changes)
         for batch in changes:
             if not isinstance(batch, ChangeBatch) or batch.markers is None:
-                msg = "write() takes ChangeBatches with markers, or Arrow whose last column is __rowMarker__"
-                raise InvalidRowError(msg, table=self._table.label, value=batch)
-            with self._changes_call(batch.position), self._columns_known(batch.rows) as source:
-                rows = check_batch(source, self._needs(self._names()), 0)
-                judged = self._judged(iter([ChangeBatch(rows, batch.markers)]))
-                self._take(Call(checked_position(batch.position)), judged)
+                raise self._no_changes(batch)
+            with self._changes_call(batch.position) as at, self._columns_known(batch.rows):
+                rows = check_batch(batch.rows, self._needs(full_rows), 0)
+                self._take(Call(at), judged([ChangeBatch(rows, batch.markers)], self._keys, self._table.label))
         if position is not None:
             self.advance(position)
 
     def advance(self, position: Position) -> None:
         """Tell that nothing happened up to a position.
 
-        It is recorded with the next file, else after ``advance_interval``, when ``with`` is left, or at once outside ``with``.
-        Before the first file it is only remembered.
+        It is recorded with the next file, else after ``advance_interval``, when ``with`` is left, or at once outside
+        ``with``. Before the first file it is only remembered.
 
         Args:
             position: See `insert`.
@@ -245,11 +265,11 @@ class Writer:
         Raises:
             OpenMirrorError: The position does not survive JSON, or see the class.
         """
-        with self._changes_call(position):
-            self._cutter.advance(checked_position(position))
+        with self._changes_call(position) as at:
+            self._cutter.advance(at)
             if self._worker is None:
                 self._record_advance()
-                self._publisher.confirm()
+                self._gate.guarded(self._publisher.confirm)
 
     def flush(self) -> list[PublishedFile]:
         """Publish what is buffered and prove that all files stand in the chain.
@@ -262,50 +282,65 @@ class Writer:
             TableGoneError: The table was dropped meanwhile.
             StorageError: The storage failed.
         """
-        with self._entered():
+        with self._gate.entered():
             self._publish_rest()
             return self._publisher.take_files()
 
     def discard(self) -> int:
-        """Forget the rows that are buffered and go back to the position before them; return how many rows."""
-        with self._entered():
+        """Forget the rows that are buffered and go back to the position before them.
+
+        Go on as after a restart: read the source after `position`. Rows beyond it that stand in files and must not be
+        published twice are compared and skipped.
+
+        Returns:
+            How many rows were buffered.
+
+        Raises:
+            OpenMirrorError: See the class.
+        """
+        with self._gate.entered():
             self._oldest_row_at = None
             return self._cutter.discard()
 
-    # ------------------------------------------------------------------------------------------------- with, and the end
+    # ------------------------------------------------------------------------------------------------ with, and the end
 
     def __enter__(self) -> Self:
         """Gather calls into files from here on; a thread encodes and publishes them."""
-        with self._entered():
+        with self._gate.entered():
             if self._worker is not None:
                 msg = "this writer is inside a with block already"
                 raise OpenMirrorError(msg, table=self._table.label)
-            self._worker = Worker(self._publisher.publish, _weak_call(weakref.WeakMethod(self._tick)))
+            self._worker = Worker(partial(self._gate.guarded, self._publisher.publish), weakref.WeakMethod(self._tick))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Publish the rest, or, on an exception, discard it; wait for the file in flight either way."""
-        worker = self._worker
-        try:
-            if error is None:
-                with self._entered():
+        if error is not None and self._gate.is_forked:
+            return  # the worker's thread and the rows are the parent's
+        with self._gate.entered_at_the_end():
+            try:
+                if error is None:
+                    self._gate.refuse_failed()
                     self._publish_rest()
                     self._record_advance()
-                    self._publisher.confirm()
-        finally:
-            if worker is not None:
-                worker.stop()
-            self._worker = None
-            if error is not None:
-                self._note(error, worker)
+                    self._gate.guarded(self._publisher.confirm)
+            finally:
+                if self._worker is not None:
+                    self._worker.stop()
+                self._worker = None
+                if error is not None:
+                    self._note(error)
 
     def __del__(self) -> None:
         """Warn about rows that were never published."""
         cutter: Cutter | None = getattr(self, "_cutter", None)
-        if cutter is not None and cutter.buffered_rows:
-            msg = f"{cutter.buffered_rows} rows of {self._table.label} were never published: leave the with block, or call flush()"
+        if cutter is not None and cutter.buffered_rows and not self._gate.is_forked:
+            msg = (
+                f"{cutter.buffered_rows} rows of {self._table.label} were never published: "
+                "leave the with block, or call flush()"
+            )
             warnings.warn(msg, ResourceWarning, source=self, stacklevel=1)
 
     def __reduce__(self) -> NoReturn:
@@ -317,220 +352,141 @@ class Writer:
         msg = "a writer cannot be pickled: pickle the LandingTable and open a writer where it is used"
         raise OpenMirrorError(msg, table=self._table.label)
 
-    # ---------------------------------------------------------------------------------------------------------- internals
+    # ------------------------------------------------------------------------------------------------------- internals
 
     def _rows_with(self, marker: RowMarker, rows: Rows, position: Position) -> None:
-        with self._changes_call(position):
+        with self._changes_call(position) as at:
             if marker != RowMarker.INSERT:
-                self._refuse_keyless(marker.name.lower())
-            if marker == RowMarker.DELETE and self.columns is None:
+                refuse_keyless(marker.name.lower(), self._keys, self._table.label)
+            if marker == RowMarker.DELETE and self.columns is None and some_rows(rows) is not None:
                 msg = "the columns are not known yet, and a delete does not tell them: give columns= to zone.table"
                 raise SchemaRefusedError(msg, table=self._table.label)
             with self._columns_known(rows) as source:
-                required = self._delete_names() if marker == RowMarker.DELETE else self._names()
-                batches = marked(encode(source, self._needs(required)), marker) if self.columns else iter(())
-                exact = marker == RowMarker.INSERT
-                self._take(Call(checked_position(position)), ((b, exact) for b in batches))
+                needs = self._needs(delete_rows if marker == RowMarker.DELETE else full_rows)
+                batches = marked(encode(source, needs) if self.columns else (), marker)
+                self._take(Call(at), ((b, marker == RowMarker.INSERT) for b in batches))
 
     def _take(self, call: Call, batches: Iterator[tuple[ChangeBatch, bool]]) -> None:
+        """Cut the rows of a call into files; the errors of this call say how many of its rows stand in files."""
+        rows_before = self._cutter.rows_taken
         self._cutter.begin(call)
         try:
             for batch, exact in batches:
                 self._publish_all(self._cutter.add(batch, exact=exact))
-            last = self._cutter.end()
+            self._publish_all(self._cutter.end())
+            if self._worker is None or call.load:
+                self._publish_rest()
+            else:
+                self._look_at_age()
         except BaseException as error:
             published = self._cutter.abort()
+            if self._gate.failure is not None:  # not all that was cut stands; what stands is first in, first out
+                published = self._cutter.skipped_rows + max(self._publisher.rows - rows_before, 0)
             if isinstance(error, OpenMirrorError):
                 error.published_rows = published
             elif published:
                 error.add_note(f"{published} rows of this call stand in published files of {self._table.label}")
             raise
-        self._publish_all(last)
-        if not self._cutter.buffered_rows:
-            self._oldest_row_at = None
-        elif self._oldest_row_at is None:
-            self._oldest_row_at = time.monotonic()
-        if self._worker is None:
-            self._publish_rest()
-        elif call.load:
-            self._publish_rest()
-        else:
-            self._roll_by_age()
-
-    def _judged(self, batches: Iterable[ChangeBatch]) -> Iterator[tuple[ChangeBatch, bool]]:
-        resets = Resets(self._keys)
-        for batch in batches:
-            if not self._keys and batch.markers is not None and set(batch.markers.to_pylist()) - {0}:
-                self._refuse_keyless("write of another marker than 0")
-            yield batch, resets.holds_exact(batch)
 
     def _publish_all(self, files: list[FileContent]) -> None:
         for content in files:
             if self._worker is not None:
                 self._worker.submit(content)
             else:
-                self._guarded(self._publisher.publish, content)
+                self._gate.guarded(self._publisher.publish, content)
             self._recorded_at = time.monotonic()
 
     def _publish_rest(self) -> None:
-        content = self._cutter.take()
-        self._oldest_row_at = None
-        self._publish_all([] if content is None else [content])
+        self._publish_all(self._taken())
         if self._worker is not None:
             self._worker.wait()
-        self._guarded(self._publisher.confirm)
+        self._gate.guarded(self._publisher.confirm)
 
     def _record_advance(self) -> None:
         """Record the position behind the last file, if it is not recorded and passes no row."""
         progress = self._cutter.progress
-        unrecorded = progress.position != self._publisher.recorded_position
-        if unrecorded and self._publisher.last and not self._cutter.buffered_rows and self._cutter.skip is None:
-            self._guarded(self._publisher.advance, progress)
+        is_recorded = same_position(progress.position, self._publisher.recorded_position)
+        if not is_recorded and self._publisher.last and not self._cutter.buffered_rows and self._cutter.skip is None:
+            self._gate.guarded(self._publisher.advance, progress)
             self._recorded_at = time.monotonic()
 
-    def _roll_by_age(self) -> None:
-        oldest, age = self._oldest_row_at, self._roll.age
-        if oldest is not None and age is not None and time.monotonic() - oldest >= age:
-            content = self._cutter.take()
+    def _look_at_age(self) -> None:
+        """At the end of a call: note when the oldest row came; publish the buffer when it has waited long enough."""
+        if not self._cutter.buffered_rows:
             self._oldest_row_at = None
-            self._publish_all([] if content is None else [content])
+        elif self._oldest_row_at is None:
+            self._oldest_row_at = time.monotonic()
+        if self._is_too_old():
+            self._publish_all(self._taken())
+
+    def _is_too_old(self) -> bool:
+        oldest, age = self._oldest_row_at, self._roll.age
+        return oldest is not None and age is not None and time.monotonic() - oldest >= age
+
+    def _taken(self) -> list[FileContent]:
+        content = self._cutter.take()
+        self._oldest_row_at = None
+        return [] if content is None else [content]
 
     def _tick(self) -> None:
         """Called by the idle worker: what has waited long enough is published, at a call boundary only."""
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
-            age_due = self._roll.age is not None and self._oldest_row_at is not None
-            if age_due and time.monotonic() - (self._oldest_row_at or 0.0) >= (self._roll.age or 0.0):
-                content = self._cutter.take()
-                self._oldest_row_at = None
-                if content is not None:
-                    self._publisher.publish(content)
-                    self._publisher.confirm()
-            elif time.monotonic() - self._recorded_at >= self._advance_interval:
-                self._recorded_at = time.monotonic()
+        with self._gate.entered_if_free() as is_free:
+            if not is_free:
+                return
+            if self._is_too_old():
+                for content in self._taken():
+                    self._gate.guarded(self._publisher.publish, content)
+            elif time.monotonic() - self._recorded_at < self._advance_interval:
+                return
+            else:
                 self._record_advance()
-                self._publisher.confirm()
-        finally:
-            self._lock.release()
-
-    def _guarded(self, publish: Callable[..., None], *args: Any) -> None:  # noqa: ANN401
-        try:
-            publish(*args)
-        except BaseException as error:
-            self._failure = error
-            raise
+            self._recorded_at = time.monotonic()
+            self._gate.guarded(self._publisher.confirm)
 
     @contextmanager
-    def _entered(self) -> Iterator[None]:
-        """Let one thread in, and only where this writer may still be used."""
-        if os.getpid() != self._pid:
-            msg = "this writer was opened in another process: open one in each process"
-            raise OpenMirrorError(msg, table=self._table.label)
-        with self._lock:
-            if self._failure is None and self._worker is not None and self._worker.failure is not None:
-                self._failure = self._worker.failure
-                raise self._failure
-            if self._failure is not None:
-                msg = f"this writer failed before ({self._failure}): open a new one, which finds out what stands"
-                raise OpenMirrorError(msg, table=self._table.label) from self._failure
-            try:
-                yield
-            finally:
-                if self._worker is not None and self._worker.failure is not None:
-                    self._failure = self._worker.failure
+    def _call(self, position: Position) -> Iterator[Position]:
+        """Enter with a private copy of the call's position, if it may be one."""
+        with self._gate.entered():
+            at = checked_position(position)
+            if not self._keys and at is not None:
+                check_keyless_position(at, self._cutter.progress.position, self._table.label)
+            yield at
 
     @contextmanager
-    def _call(self, position: Position) -> Iterator[None]:
-        with self._entered():
-            checked_position(position)
-            if not self._keys and position is not None:
-                self._check_keyless_position(position)
-            yield
-
-    @contextmanager
-    def _changes_call(self, position: Position) -> Iterator[None]:
-        with self._call(position):
+    def _changes_call(self, position: Position) -> Iterator[Position]:
+        with self._call(position) as at:
             if self.state == "loading":
                 msg = "the initial load was interrupted: call initial_load again with the same rows first"
                 raise OpenMirrorError(msg, table=self._table.label)
-            yield
-
-    def _check_keyless_position(self, position: Position) -> None:
-        """Rows of a keyless table cannot be published twice without harm, so its positions must only go up."""
-        if compare(position, position) is None:
-            msg = "a table without key columns needs positions that have an order: ints, text, lists of them, or a map of partitions"
-            raise UnknownPositionError(msg, table=self._table.label, position=position)
-        order = 0 if self.position is None else compare(self.position, position)
-        if order is None or order > 0:
-            msg = f"the position goes back behind {self.position!r}: in a table without keys its rows would stand twice"
-            raise UnknownPositionError(msg, table=self._table.label, position=position)
+            yield at
 
     @contextmanager
-    def _columns_known(self, rows: Rows, *, has_marker: bool = False) -> Iterator[Rows]:
-        """Infer the columns from the first rows, if nothing told them; forget them again if the call fails."""
+    def _columns_known(self, rows: Rows) -> Iterator[Rows]:
+        """Infer the columns from the first rows, if nothing told them; forget them if none of the call was taken."""
         if self.columns is not None:
             yield rows
             return
-        rows = _peeked(rows)
-        if rows is None:
-            yield []
-            return
-        columns, source = peek_columns(rows, self._table.label)
-        if has_marker:
-            columns = columns.remove(len(columns) - 1)
-        check_keys(self._keys, columns, table=self._table.label)
-        self._publisher.columns = columns
+        self._publisher.columns, source = inferred_columns(rows, self._keys, self._table.label)
         try:
             yield source
         except BaseException:
-            if not self._publisher.last:
+            if self.state == "new":
                 self._publisher.columns = None
             raise
 
-    def _needs(self, required: frozenset[str]) -> Needs:
-        columns = self.columns if self.columns is not None else pa.schema([])
-        return Needs(columns=columns, keys=self._keys, required=required, table=self._table.label)
+    def _needs(self, rows: Callable[[pa.Schema, tuple[str, ...], str], Needs]) -> Needs:
+        return rows(self.columns if self.columns is not None else pa.schema([]), self._keys, self._table.label)
 
-    def _names(self) -> frozenset[str]:
-        return frozenset(self.columns.names if self.columns is not None else ())
+    def _no_changes(self, changes: object) -> InvalidRowError:
+        msg = "write() takes ChangeBatches with markers, or Arrow whose last column is __rowMarker__"
+        return InvalidRowError(msg, table=self._table.label, value=changes)
 
-    def _delete_names(self) -> frozenset[str]:
-        columns = self.columns if self.columns is not None else pa.schema([])
-        return frozenset(self._keys) | {f.name for f in columns if not f.nullable}
-
-    def _refuse_keyless(self, verb: str) -> None:
-        if not self._keys:
-            msg = f"{verb} needs key columns, and this table has none: use insert, or make the table with key_columns="
-            raise SchemaRefusedError(msg, table=self._table.label)
-
-    def _note(self, error: BaseException, worker: Worker | None) -> None:
+    def _note(self, error: BaseException) -> None:
+        """Say on an exception that leaves the block what becomes of the rows."""
         rows = self._cutter.discard()
         self._oldest_row_at = None
         if rows:
-            error.add_note(f"{rows} buffered rows of {self._table.label} were discarded; go on from position {self.position!r}")
-        if worker is not None and worker.failure is not None:
-            self._failure = worker.failure
-            if worker.failure is not error:
-                error.add_note(f"the file in flight of {self._table.label} failed too: {worker.failure}")
-
-
-def _weak_call(method: weakref.WeakMethod[Callable[[], None]]) -> Callable[[], None]:
-    """Call a method while its object lives: the worker's thread must not keep a forgotten writer alive."""
-
-    def call() -> None:
-        bound = method()
-        if bound is not None:
-            bound()
-
-    return call
-
-
-def _peeked(rows: Rows) -> Rows | None:
-    """Return the rows, None if there are none; odd inputs go on to `rows`, which says what is wrong with them."""
-    if is_arrow(rows) or isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
-        return rows
-    iterator = iter(rows)
-    for first in iterator:
-        return itertools.chain([first], iterator)
-    return None
+            error.add_note(
+                f"{rows} buffered rows of {self._table.label} were discarded; go on from position {self.position!r}"
+            )
+        self._gate.note_failure(error)

@@ -20,7 +20,7 @@ def settle(world: World) -> list[str]:
         world.deliver(0)
     while world.service.apply_one():
         pass
-    if _last_writer_ends(world):
+    if last_writer_ends(world):
         while world.service.apply_one():
             pass
         _compare(world)
@@ -28,7 +28,7 @@ def settle(world: World) -> list[str]:
     return world.bad
 
 
-def _last_writer_ends(world: World) -> bool:
+def last_writer_ends(world: World) -> bool:
     """One writer without faults; an operator does between its tries what the errors tell. False: it may not end."""
     for attempt in range(_TRIES):
         world.store.now += 60

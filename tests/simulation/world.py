@@ -206,6 +206,7 @@ class World:
         self.processes: list[Process] = []
         self.network: list[CreateFile] = []
         self.purged: dict[str, Stored] = {}
+        self._footers: dict[str, Footer] = {}  # by identity: what stands under one never changes
         self.dropped: set[str] = set()
         self.drops = 0
         self.finished: list[Any] = []
@@ -230,7 +231,9 @@ class World:
             number = data_number(name)
             if number is not None:
                 stored = self.store.objects[self.table.path(name)]
-                found[number] = footer_of(Content(stored.data, stored.identity), name)
+                if stored.identity not in self._footers:
+                    self._footers[stored.identity] = footer_of(Content(stored.data, stored.identity), name)
+                found[number] = self._footers[stored.identity]
         return found
 
     # ------------------------------------------------------------------------------------------------ processes

@@ -149,7 +149,7 @@ def make_plan(rng: random.Random, histories: int) -> Plan:
     for cut in cuts:
         files.append([(i, step) for time, i, step in rows if time < cut])
         rows = rows[len(files[-1]) :]
-    runs = sorted(rng.sample(range(1, len(files)), rng.randint(5, 9)))
+    runs = sorted(rng.sample(range(1, len(files)), rng.randint(2, 4)))
     return Plan(made, files, [*runs, len(files)], rng.choice((0, 4)))
 
 

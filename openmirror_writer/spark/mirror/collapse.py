@@ -18,6 +18,7 @@ Nothing of the target is needed for that. The last case is the trap: an insert a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody k
 from pyspark.sql.types import StructType
 
 from openmirror_writer.formats import Footer
-from openmirror_writer.layout import ROW_MARKER
+from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.spark.mirror.columns import INTERNAL, Column
 from openmirror_writer.spark.mirror.plan import Algebra
 from openmirror_writer.spark.mirror.state import LandedFile
@@ -122,7 +123,9 @@ def _read_part(
     spark: SparkSession, batch: LandingRows, algebra: Algebra, locations: Sequence[str], *, marked: bool
 ) -> DataFrame:
     # Spark widens int32 to int64 when it reads; one type serves files whose markers differ in width.
-    frame = spark.read.schema(read_schema(batch.columns, "long" if marked else None)).parquet(*locations)
+    frame = spark.read.schema(read_schema(batch.columns, "long" if marked else None)).parquet(
+        *map(_no_pattern, locations)
+    )
     metadata = frame.metadataColumn("_metadata")
     number = F.substring(metadata["file_name"], 1, 20).cast("bigint")
     marker = frame[quoted(ROW_MARKER)] if marked else F.lit(4 if batch.upsert else 0).cast("bigint")
@@ -139,6 +142,11 @@ def _read_part(
         number.alias(_NUMBER),
         row.alias(_ROW),
     )
+
+
+def _no_pattern(location: str) -> str:
+    """Escape what Spark would take for a pattern of file names."""
+    return re.sub(r"[\\{}\[\]*?]", r"\\\g<0>", location)
 
 
 def _replaced(batch: LandingRows, number: Expression, metadata: Expression) -> Expression:

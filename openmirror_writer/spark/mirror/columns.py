@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.layout import ROW_MARKER
-from openmirror_writer.schema import file_type
+from openmirror_writer.schema import ROW_MARKER, file_type
 
 INTERNAL = "__om_"
 """Names with this beginning are the mirror's own while it applies a batch."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody knows
@@ -52,8 +53,15 @@ _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 _ODDLY_CONCURRENT = re.compile(
     r"Concurrent\w*Exception|MetadataChangedException|ProtocolChangedException|FileNotFoundException|" + REPLACED
 )
-_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "PATH_NOT_FOUND")
+_CONFLICTS = (
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+    "PATH_NOT_FOUND",
+    "TABLE_OR_VIEW_ALREADY_EXISTS",
+)
 _FILE_NAME = re.compile(r"\d{20}\.[A-Za-z0-9]+")
+_OURS = re.compile(r"openmirror: file (\d{20}\.parquet) row \d+ has the row marker -?\w+")
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ def run_commit(
             rows = read_rows(spark, batch, commit.algebra)
         with _shuffle_partitions(spark, sum(counts.values())), _transaction(spark, commit.version):
             _run(spark, commit, table, rows)
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         return failure(error)
     return counts
 
@@ -125,8 +133,10 @@ def statement(commit: Commit, table: DeltaTable, view: str) -> str:
     listed = ", ".join(columns)
     if commit.kind in {"rebuild", "drop"}:
         properties = ", ".join(f"{_text(k)} = {_text(v)}" for k, v in table_properties(commit, table).items())
+        # Where no table was seen, one that stands there by now must not be replaced: it holds what others applied.
+        create = "CREATE TABLE" if commit.expected is None else "CREATE OR REPLACE TABLE"
         return (
-            f"CREATE OR REPLACE TABLE {table.sql} USING delta TBLPROPERTIES ({properties}) "  # noqa: S608 - every name is quoted
+            f"{create} {table.sql} USING delta TBLPROPERTIES ({properties}) "  # noqa: S608 - every name is quoted
             f"AS SELECT {listed} FROM {view}"
         )
     if commit.kind == "append":
@@ -228,15 +238,25 @@ def _shuffle_partitions(spark: SparkSession, rows: int) -> Iterator[None]:
         spark.conf.set(_SHUFFLE_PARTITIONS, before)
 
 
-def failure(error: PySparkException) -> Conflict | Bad:
-    """Tell what an error of Spark or Delta means: somebody else was at work, or the batch cannot be applied."""
+def failure(error: PySparkException | Py4JError) -> Conflict | Bad:
+    """Tell what an error of Spark or Delta means: somebody else was at work, or the batch cannot be applied.
+
+    Delta's errors while a statement runs arrive as plain Java errors, so the text decides where there is no condition.
+    """
     text = str(error)
-    condition = error.getCondition() or ""
-    first = shorten(next((line for line in text.splitlines() if line.strip()), type(error).__name__), 400)
+    condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+    cause = _cause(text)
     if condition.startswith(_CONFLICTS) or _ODDLY_CONCURRENT.search(text):
-        return Conflict(first)
+        return Conflict(cause)
+    if ours := _OURS.search(text):
+        return Bad(ours[1], f"{ours[0].removeprefix('openmirror: ')}: publish the file again")
     name = _FILE_NAME.search(text)
-    if "openmirror: file" in text:
-        message = text[text.index("openmirror: file") :].splitlines()[0].removeprefix("openmirror: ")
-        return Bad(name[0] if name else None, f"{shorten(message, 400).strip(chr(39))}: publish the file again")
-    return Bad(name[0] if name else None, f"Spark could not apply it: {first}")
+    return Bad(name[0] if name else None, f"Spark could not apply it: {cause}")
+
+
+def _cause(text: str) -> str:
+    """Return the line that says most: the innermost cause, else the first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    return shorten((causes[-1:] or thrown or lines or ["no message"])[0], 400).strip("'\"")

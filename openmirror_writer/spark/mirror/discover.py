@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from openmirror_writer.errors import ApplyError, SchemaRefusedError
 from openmirror_writer.layout import DEFAULT_SCHEMA, SCHEMA_SUFFIX, check_name
 from openmirror_writer.spark.mirror.log import read_target
-from openmirror_writer.spark.mirror.state import TableName
+from openmirror_writer.spark.mirror.state import TableName, is_table
 from openmirror_writer.storage import Steps, listing
 
 
 def landed_tables() -> Steps[list[TableName]]:
     """List the table folders of a zone, by schema and name; the requests go to the zone's storage."""
     root = yield from listing("")
-    found = [TableName(name) for name in sorted(root.folders) if _is_table(name)]
+    found = [TableName(name) for name in sorted(root.folders) if is_table(name)]
     for folder in sorted(root.folders):
         if folder.lower().endswith(SCHEMA_SUFFIX) and not folder.startswith("_"):
             schema = folder[: -len(SCHEMA_SUFFIX)]
             inside = yield from listing(folder)
-            found += [TableName(name, schema) for name in sorted(inside.folders) if _is_table(name)]
+            found += [TableName(name, schema) for name in sorted(inside.folders) if is_table(name)]
     return found
 
 
@@ -70,7 +70,3 @@ def _fault(table: TableName, twin: TableName | None) -> str | None:
     if twin is not None:
         return f"the folder {twin.folder!r} lands in the same Delta table: rename one of the two tables"
     return None
-
-
-def _is_table(name: str) -> bool:
-    return not name.startswith("_") and not name.lower().endswith(SCHEMA_SUFFIX)

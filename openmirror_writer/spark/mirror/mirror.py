@@ -200,7 +200,9 @@ class Mirror:
         return footer if footer is not None and footer.identity == file.identity else None
 
     def _commit(self, commit: Commit) -> CommitAnswer:
-        """Run the statement, and ask the log what became of it."""
+        """Run the statement if the table is as it was planned on, and ask the log what became of it."""
+        if perform(self._target, read_target(commit.table.target)).version != commit.expected:
+            return Skipped()
         table = DeltaTable(self._target.location(commit.table.target), self._deletion_vectors)
         locations = [self._zone.storage.location(f"{commit.table.folder}/{file.name}") for file in commit.files]
         outcome = run_commit(self._spark, commit, table, locations)

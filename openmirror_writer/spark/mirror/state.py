@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import ApplyError
 from openmirror_writer.formats import Footer
-from openmirror_writer.layout import DEFAULT_SCHEMA, claim_file, table_folder, table_label
+from openmirror_writer.layout import DEFAULT_SCHEMA, SCHEMA_SUFFIX, claim_file, table_folder, table_label
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.storage import Entry
 
@@ -59,6 +59,11 @@ class TableName:
     def target(self) -> str:
         """The folder of the Delta table below the target's root."""
         return f"{self.schema_name or DEFAULT_SCHEMA}/{self.name}"
+
+
+def is_table(folder: str) -> bool:
+    """Tell whether a folder of the zone's root, or of a schema folder, is a table's."""
+    return not folder.startswith("_") and not folder.lower().endswith(SCHEMA_SUFFIX)
 
 
 @dataclass(frozen=True)

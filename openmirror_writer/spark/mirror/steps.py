@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError
 from openmirror_writer.formats import Footer
-from openmirror_writer.layout import GENERATION, SCHEMA_SUFFIX, data_file, drop_record
+from openmirror_writer.layout import GENERATION, MOVED, data_file, drop_record, sort_names
 from openmirror_writer.metadata import Generation, parse
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import (
@@ -37,11 +37,12 @@ from openmirror_writer.spark.mirror.state import (
     TargetState,
     Unreadable,
     claim_name,
+    is_table,
     pack,
     unpack,
 )
 from openmirror_writer.spark.mirror.tidy import RETENTION, Claim, clean_up, move_applied, parse_claim
-from openmirror_writer.storage import Created, Steps, creating, listing, reading
+from openmirror_writer.storage import Created, Steps, creating, deleting, listing, reading
 from openmirror_writer.zone import FolderState, look
 
 FILES_PER_COMMIT = 1000
@@ -84,14 +85,16 @@ Kind: TypeAlias = Literal["rebuild", "append", "upsert_only", "merge", "drop"]
 class Commit:
     """One Delta statement with this version. Answered by `Done`, `Skipped`, `Conflict` or `Bad`.
 
-    It has no effect where the table's stored version is not below ``version``, and fails where a file is not the one
-    that was planned, by size and time of change.
+    It is not begun where the table's stored version is not ``expected``. It has no effect where that version is not
+    below ``version``, and fails where a file is not the one that was planned, by size and time of change. Where
+    ``expected`` is None it fails if there is a table.
 
     Attributes:
         table: Which table.
         kind: Which statement.
         algebra: How the rows become changes; as ``kind`` but for ``rebuild``.
         version: Packed, see `openmirror_writer.spark.mirror.state`.
+        expected: The stored version that this was planned on; None: there is no table.
         files: The batch, in order; empty for ``drop``.
         generation: The generation of the files.
         keys: The key columns.
@@ -104,6 +107,7 @@ class Commit:
     kind: Kind
     algebra: Algebra
     version: int
+    expected: int | None
     files: tuple[LandedFile, ...]
     generation: str
     keys: tuple[str, ...]
@@ -133,7 +137,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Skipped:
-    """The table has this version or a higher one already; nothing was changed."""
+    """The table has this version or a higher one already, or not the one expected; nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +261,7 @@ def _round(memory: _Memory) -> Steps[Stop | bool]:
     table = memory.table
     target = yield from _read_target(memory)
     folder = yield from look(table.folder)
-    if not (folder.names.data or folder.names.special or folder.names.claims):
+    if not (folder.names.data or folder.names.special):
         gone = yield from _vanished(memory, target)
         if gone is not None:
             return gone
@@ -335,6 +339,7 @@ def _statement(
         kind="rebuild" if life.rebuild else algebra,
         algebra=algebra,
         version=pack(life.incarnation, files[-1].number, files[-1].identity),
+        expected=target.version,
         files=tuple(files),
         generation=life.generation,
         keys=metadata.key_columns if metadata else (),
@@ -404,14 +409,12 @@ def _still_there(folder: FolderState, numbers: Sequence[int]) -> Steps[tuple[str
 
 
 def _vanished(memory: _Memory, target: TargetState) -> Steps[Stop | bool | None]:
-    """Drop the table of a folder that is gone, if that is proved; None: the folder is there, but empty."""
+    """Drop the table of a folder that is gone, if that is proved; None: something of the publisher's is there."""
     table = memory.table
     if not target.exists or target.dropped is not None:
         return (yield from _not_live(memory, target))
     parent = yield from listing(table.parent)
-    if table.name in parent.folders:
-        return None
-    others = [name for name in parent.folders if not name.startswith("_") and not name.lower().endswith(SCHEMA_SUFFIX)]
+    others = [name for name in parent.folders - {table.name} if is_table(name)]
     if not others and not (yield from _dropped_on_purpose(table, target)):
         where = table.parent or "the landing zone"
         msg = (
@@ -419,15 +422,16 @@ def _vanished(memory: _Memory, target: TargetState) -> Steps[Stop | bool | None]
             "If it was dropped on purpose, drop_table says so"
         )
         return Stop("Failed", msg)
-    second = yield from listing(table.folder)
-    if second.files or second.folders:
-        return False
+    left = yield from _left_behind(table)
+    if left is None:
+        return None
     incarnation = unpack(target.version or 0)[0] + 1
     answered = yield Commit(
         table=table,
         kind="drop",
         algebra="append",
         version=pack(incarnation, 0, ""),
+        expected=target.version,
         files=(),
         generation=target.generation or "",
         keys=target.keys,
@@ -435,9 +439,6 @@ def _vanished(memory: _Memory, target: TargetState) -> Steps[Stop | bool | None]
         dropped=memory.now,
     )
     match answered:
-        case Done():
-            yield from _read_target(memory)
-            return Stop("Stopped", "the folder is gone: the table was dropped")
         case Bad(file, reason):
             return Stop("Failed", reason, file)
         case Conflict(reason):
@@ -447,14 +448,31 @@ def _vanished(memory: _Memory, target: TargetState) -> Steps[Stop | bool | None]
 
 def _not_live(memory: _Memory, target: TargetState) -> Steps[Stop | None]:
     """Say that there is neither folder nor table; remove the directory of a table that was dropped seven days ago."""
-    inside = yield from listing(memory.table.folder)
-    if inside.files or inside.folders:
+    left = yield from _left_behind(memory.table)
+    if left is None:
         return None
+    for path, identity in left.items():
+        yield from deleting(path, identity)
     if not target.exists or target.dropped is None or target.version is None:
         return Stop("Initialized", "the folder is empty: there is nothing to apply")
     if memory.now - target.dropped > RETENTION:
         yield RemoveTarget(memory.table, target.version)
     return Stop("Stopped", "the folder is gone: the table was dropped")
+
+
+def _left_behind(table: TableName) -> Steps[dict[str, str] | None]:
+    """Return the claims, path to identity, in a folder that holds nothing else; None: it holds more.
+
+    A claim that a mirror creates while the folder is being deleted makes the folder anew: such a folder is gone.
+    """
+    inside = yield from listing(table.folder)
+    claims = sort_names(inside.files).claims
+    if inside.folders - set(MOVED) or claims.keys() != inside.files.keys():
+        return None
+    for place in sorted(inside.folders):
+        if (yield from listing(f"{table.folder}/{place}")).files:
+            return None
+    return {f"{table.folder}/{name}": entry.identity for name, entry in claims.items()}
 
 
 def _dropped_on_purpose(table: TableName, target: TargetState) -> Steps[bool]:

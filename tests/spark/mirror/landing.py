@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from openmirror_writer.changes import ChangeBatch
-from openmirror_writer.layout import GENERATION, METADATA, ROW_MARKER, data_file
+from openmirror_writer.layout import GENERATION, METADATA, data_file
 from openmirror_writer.metadata import Generation, TableMetadata
 from openmirror_writer.record import Record
+from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.storage import Storage
 from openmirror_writer.zone import LandingTable, LandingZone
 
-COLUMNS = pa.schema([("id", pa.int64()), ("v", pa.string())])
+
+def schema(**types: pa.DataType) -> pa.Schema:
+    """Return nullable columns."""
+    return schema_of(types)
+
+
+def schema_of(types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return nullable columns, of any names."""
+    return pa.schema([pa.field(name, kind) for name, kind in types.items()])
+
+
+COLUMNS = schema(id=pa.int64(), v=pa.string())
 Row = tuple[Any, ...]
 """``(marker, id, v)``; marker None in every row of a file: a file without markers."""
 

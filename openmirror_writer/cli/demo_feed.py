@@ -1,17 +1,11 @@
-"""The demo's writer process: ``python -m openmirror_writer.cli.demo_feeder ZONE DAYS PACE``.
-
-It publishes the flights to a landing zone, from where the folder says that it stands, and can be killed at any time. What
-it does is told on stdout, a line of JSON each.
-"""
+"""What the demo's writer does: it publishes flights, from where the landing zone says that it stands."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 
 from openmirror_writer.cli.demo_source import COLUMNS, KEYS, Batch, Flights
-from openmirror_writer.cli.flights_data import flights_path
 from openmirror_writer.writer import Roll, Writer
 from openmirror_writer.zone import LandingTable, LandingZone
 
@@ -26,7 +20,7 @@ def flights_table(zone: LandingZone) -> LandingTable:
 
 
 def feed(zone: LandingZone, flights: Flights, pace: float = 0.0) -> None:
-    """Publish what is missing in the zone, and print how far it is.
+    """Publish what is missing in the zone; print on stdout how far it is, one line of JSON for each half hour.
 
     Args:
         zone: The landing zone.
@@ -61,7 +55,3 @@ def play(writer: Writer, batch: Batch) -> None:
 
 def _tell(**what: str | None) -> None:
     print(json.dumps(what), flush=True)  # noqa: T201 - the parent reads stdout
-
-
-if __name__ == "__main__":
-    feed(LandingZone(sys.argv[1]), Flights(flights_path(), int(sys.argv[2])), float(sys.argv[3]))

@@ -1,0 +1,84 @@
+"""What a call has to bring before a row of it is taken: columns, key columns, a position that fits. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from openmirror_writer.errors import UnknownPositionError
+from openmirror_writer.position import Position, compare
+from openmirror_writer.rows import Needs, is_arrow, peek_columns
+from openmirror_writer.schema import check_keys
+
+Rows: TypeAlias = Any
+"""Rows of a call: an iterable of mappings (column to value), or anything with ``__arrow_c_stream__``."""
+
+
+def inferred_columns(rows: Rows, keys: tuple[str, ...], table: str) -> tuple[pa.Schema | None, Rows]:
+    """Find the columns of a table that nothing told yet.
+
+    Args:
+        rows: Of the first call that has some.
+        keys: The key columns.
+        table: Label for errors.
+
+    Returns:
+        The columns, None if there is no row; and rows to go on with in place of ``rows``.
+
+    Raises:
+        InvalidRowError: ``rows`` are no rows.
+        SchemaRefusedError: A type would be a guess, a name or a type would be refused, or a key column is missing.
+    """
+    some = some_rows(rows)
+    if some is None:
+        return None, []
+    columns, source = peek_columns(some, table)
+    check_keys(keys, columns, table=table)
+    return columns, source
+
+
+def some_rows(rows: Rows) -> Rows | None:
+    """Return the rows, None if there are none; odd inputs go on to `rows`, which says what is wrong with them."""
+    if is_arrow(rows) or isinstance(rows, Mapping | str | bytes | type) or not isinstance(rows, Iterable):
+        return rows
+    iterator = iter(rows)
+    for first in iterator:
+        return itertools.chain([first], iterator)
+    return None
+
+
+def full_rows(columns: pa.Schema, keys: tuple[str, ...], table: str) -> Needs:
+    """Return what rows need that bring every column."""
+    return Needs(columns=columns, keys=keys, required=frozenset(columns.names), table=table)
+
+
+def delete_rows(columns: pa.Schema, keys: tuple[str, ...], table: str) -> Needs:
+    """Return what rows of a delete need: the keys, and the columns that are never NULL."""
+    required = frozenset(keys) | {f.name for f in columns if not f.nullable}
+    return Needs(columns=columns, keys=keys, required=required, table=table)
+
+
+def check_keyless_position(position: Position, last: Position, table: str) -> None:
+    """Refuse a position that does not go up: rows of a keyless table cannot be published twice without harm.
+
+    Args:
+        position: Of the call.
+        last: The last one that was accepted.
+        table: Label for errors.
+
+    Raises:
+        UnknownPositionError: The position has no order, or goes back.
+    """
+    if compare(position, position) is None:
+        msg = (
+            "a table without key columns needs positions that have an order: ints, text, lists of them, "
+            "or a map of partitions"
+        )
+        raise UnknownPositionError(msg, table=table, position=position)
+    order = 0 if last is None else compare(last, position)
+    if order is None or order > 0:
+        msg = f"the position goes back behind {last!r}: in a table without keys its rows would stand twice"
+        raise UnknownPositionError(msg, table=table, position=position)

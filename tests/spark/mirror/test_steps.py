@@ -1,0 +1,509 @@
+"""The pass over one table, driven without I/O: claims, moves, drops, other mirrors, crashes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from openmirror_writer.errors import ApplyError
+from openmirror_writer.layout import METADATA, PROCESSED, data_file, data_number, drop_record
+from openmirror_writer.metadata import Generation
+from openmirror_writer.spark.mirror.state import TargetState, pack, unpack
+from openmirror_writer.spark.mirror.steps import Commit, ReadTarget, table_pass
+from openmirror_writer.storage import CreateFile, ListFolder, Lost, RenameFile
+from tests.spark.mirror.simulation import DAY, TABLE, Process, World, run
+
+
+def published(count: int, **more: Any) -> World:
+    """Return a world in which ``count`` files were published."""
+    world = World(**more)
+    for _ in range(count):
+        world.append()
+    return world
+
+
+def rows(world: World) -> list[int]:
+    """Return the numbers of the files that the table holds."""
+    return [number for _, number, _ in world.target.rows] if world.target else []
+
+
+def standing(world: World, place: str = "") -> list[int]:
+    """Return the numbers of the data files in the folder, or in a folder in it."""
+    folder = f"{TABLE.folder}/{place}".rstrip("/")
+    return sorted(n for name in world.listing(folder).files if (n := data_number(name)) is not None)
+
+
+def claims(world: World) -> list[str]:
+    return sorted(path for path in world.objects if ".claim-" in path)
+
+
+def mark(world: World) -> int:
+    return unpack(world.target.state.version or 0)[1] if world.target else 0
+
+
+# ------------------------------------------------------------------------------------------------------- one mirror
+
+
+def test_all_files_are_applied_in_order_and_all_but_the_last_one_are_moved() -> None:
+    world = published(7)
+    result = run(world, limit=3)
+    assert rows(world) == [1, 2, 3, 4, 5, 6, 7]
+    assert [(batch.first, batch.last) for batch in result.applied] == [(1, 3), (4, 6), (7, 7)]
+    assert (result.status, result.last_file) == ("Replicating", 7)
+    assert standing(world) == [7]
+    assert standing(world, PROCESSED) == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_idle_pass_changes_nothing() -> None:
+    world = published(2)
+    run(world)
+    before = dict(world.objects), world.target
+    assert run(world).applied == ()
+    assert (dict(world.objects), world.target) == before
+
+
+def test_the_version_is_read_before_the_folder_is_listed() -> None:
+    steps = table_pass(TABLE, now=World().now)
+    assert next(steps) == ReadTarget(TABLE)
+    assert steps.send(TargetState()) == ListFolder("orders")
+
+
+def test_a_gap_waits_and_is_reported() -> None:
+    world = published(4)
+    gone = world.objects.pop(f"orders/{data_file(3)}")
+    result = run(world)
+    assert rows(world) == [1, 2]
+    assert (result.status, result.file) == ("Replicating", f"orders/{data_file(3)}")
+    world.objects[f"orders/{data_file(3)}"] = gone
+    assert run(world).reason is None
+    assert rows(world) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("bad", ["footer", "page"])
+def test_a_bad_file_stops_the_table_until_it_is_repaired(bad: str) -> None:
+    world = published(2)
+    run(world)
+    world.append(bad=bad)
+    world.append()
+    result = run(world)
+    assert (result.status, result.file) == ("Failed", f"orders/{data_file(3)}")
+    assert rows(world) == [1, 2]
+    world.repair()
+    assert run(world).status == "Replicating"
+    assert rows(world) == [1, 2, 3, 4]
+
+
+def test_what_stands_before_a_bad_footer_is_applied_first() -> None:
+    world = published(2)
+    world.append(bad="footer")
+    assert run(world).status == "Failed"
+    assert rows(world) == [1, 2]
+
+
+def test_a_stale_file_is_reported_and_left_and_does_not_stop_the_table() -> None:
+    world = published(3)
+    run(world)
+    world.make_stale()
+    world.append()
+    result = run(world)
+    assert result.stale == (f"orders/{data_file(1)}",)
+    assert result.status == "Replicating"
+    assert rows(world) == [1, 2, 3, 4]
+    assert standing(world) == [1, 4]
+
+
+def test_a_folder_of_anothers_files_is_mirrored_too() -> None:
+    world = published(5, own=False)
+    run(world)
+    assert rows(world) == [1, 2, 3, 4, 5]
+    assert standing(world) == [5]
+    assert world.target is not None
+    assert (world.target.state.generation or "").startswith("foreign-")
+
+
+def test_an_error_of_the_storage_becomes_the_status_of_the_table() -> None:
+    world = published(1)
+    world.root = "unreadable"
+    result = run(world)
+    assert (result.status, result.reason) == ("Failed", "the storage does not answer")
+
+
+def test_a_log_that_is_not_complete_stops_the_table() -> None:
+    steps = table_pass(TABLE, now=World().now)
+    next(steps)
+    with pytest.raises(StopIteration) as stop:
+        steps.throw(ApplyError("the log is not complete", file="dbo/orders/_delta_log"))
+    assert (stop.value.value.status, stop.value.value.reason) == ("Failed", "the log is not complete")
+
+
+def test_a_folder_without_metadata_is_not_applied() -> None:
+    world = published(1)
+    del world.objects[f"orders/{METADATA}"]
+    assert run(world).status == "Initialized"
+    assert world.target is None
+
+
+def test_a_folder_with_metadata_only_is_waited_for() -> None:
+    world = published(1)
+    del world.objects[f"orders/{data_file(1)}"]
+    assert run(world).status == "Snapshotting"
+
+
+# ----------------------------------------------------------------------------------------------------------- claims
+
+
+def test_the_end_of_a_batch_is_claimed_before_its_statement() -> None:
+    world = published(2)
+    process = Process(world)
+    process.until(Commit)
+    (claim,) = claims(world)
+    assert claim.startswith("orders/_00000000000000000001.claim-")
+    assert world.objects[claim].data == b'{"last":2}'
+
+
+def test_two_mirrors_never_apply_a_file_twice() -> None:
+    """B reads 0; A commits 1 to 5; B then goes on with 1 to 7."""
+    world = published(5)
+    b = Process(world, limit=10)
+    b.step()  # B has read that nothing is applied
+    a = Process(world, limit=10)
+    a.until(Commit)
+    while not (world.target and world.target.rows):
+        a.step()
+    world.append()
+    world.append()
+    b.finish()
+    a.finish()
+    assert rows(world) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_mirror_that_claims_second_takes_the_end_of_the_first() -> None:
+    world = published(5)
+    a = Process(world, limit=10)
+    a.until(Commit)
+    world.append()
+    world.append()
+    b = Process(world, limit=10)
+    b.until(Commit)
+    assert isinstance(b.request, Commit)
+    assert [file.number for file in b.request.files] == [1, 2, 3, 4, 5]
+
+
+def test_a_mirror_begins_with_the_batch_that_a_crash_left() -> None:
+    world = published(5)
+    Process(world, limit=10).until(Commit)
+    world.append()
+    assert [(batch.first, batch.last) for batch in run(world, limit=2).applied] == [(1, 5), (6, 6)]
+
+
+def test_a_claimed_batch_waits_for_a_file_that_is_missing() -> None:
+    world = published(3)
+    Process(world).until(Commit)
+    gone = world.objects.pop(f"orders/{data_file(2)}")
+    result = run(world)
+    assert (result.status, result.file, rows(world)) == ("Failed", f"orders/{data_file(2)}", [])
+    world.objects[f"orders/{data_file(2)}"] = gone
+    run(world)
+    assert rows(world) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_claim_whose_answer_is_lost_is_looked_for(*, carried_out: bool) -> None:
+    world = published(2)
+    process = Process(world)
+    process.until(CreateFile)
+    if carried_out:
+        world.answer(process.request)
+    process._resume(Lost())
+    assert process.finish().status == "Replicating"
+    assert rows(world) == [1, 2]
+
+
+def test_a_damaged_claim_stops_the_table() -> None:
+    world = published(2)
+    Process(world).until(Commit)
+    (claim,) = claims(world)
+    world.put(claim, b"{}")
+    result = run(world)
+    assert (result.status, result.file) == ("Failed", claim)
+
+
+def test_a_file_that_is_replaced_before_the_statement_makes_the_round_start_again() -> None:
+    world = published(2, own=False)
+    process = Process(world)
+    process.until(Commit)
+    del world.objects[f"orders/{data_file(2)}"]
+    world.ledger[1][1] = world.write(2, (1, 2, 1))
+    assert process.finish().status == "Replicating"
+    assert world.target is not None
+    assert world.target.rows == [(1, 1, 0), (1, 2, 1)]
+
+
+# -------------------------------------------------------------------------------------------------- moves, clean-up
+
+
+def test_a_file_that_took_the_name_of_an_applied_one_is_not_moved() -> None:
+    world = published(2)
+    process = Process(world)
+    process.until(RenameFile)
+    del world.objects[f"orders/{data_file(1)}"]
+    world.write(1, (1, 1, 9), batch="late")
+    process.finish()
+    assert standing(world) == [1, 2]
+    assert standing(world, PROCESSED) == []
+    assert run(world).stale == (f"orders/{data_file(1)}",)
+
+
+def test_moved_files_and_claims_go_after_seven_days_and_the_last_file_stays() -> None:
+    world = published(2)
+    run(world)
+    world.now += 6 * DAY
+    world.append()
+    run(world)
+    assert standing(world, PROCESSED) == [1, 2]
+    world.now += 2 * DAY
+    run(world)
+    assert (standing(world, PROCESSED), standing(world), len(claims(world))) == ([], [3], 1)
+    world.now += 8 * DAY
+    run(world)
+    assert (standing(world), len(claims(world))) == ([3], 1)
+
+
+def test_a_file_that_waited_long_is_kept_for_seven_days_after_it_was_applied() -> None:
+    world = published(2)
+    world.now += 8 * DAY
+    run(world)
+    run(world)
+    assert standing(world, PROCESSED) == [1]
+
+
+def test_the_claim_of_a_batch_that_was_not_applied_is_never_deleted() -> None:
+    world = published(2)
+    Process(world).until(Commit)
+    gone = world.objects.pop(f"orders/{data_file(2)}")
+    world.now += 30 * DAY
+    run(world)
+    assert len(claims(world)) == 1
+    world.objects[f"orders/{data_file(2)}"] = gone
+
+
+# ------------------------------------------------------------------------------------------------- drops and rebuilds
+
+
+def test_a_folder_that_is_gone_drops_its_table_in_one_commit() -> None:
+    world = published(3)
+    run(world)
+    world.drop()
+    assert run(world).status == "Stopped"
+    assert world.target is not None
+    assert (world.target.rows, world.target.state.version) == ([], pack(2, 0, ""))
+    assert world.target.state.dropped == world.now
+
+
+def test_a_table_that_comes_again_is_rebuilt_in_one_commit() -> None:
+    world = published(3)
+    run(world)
+    world.drop()
+    world.append()
+    run(world)
+    assert world.target is not None
+    assert world.target.rows == [(2, 1, 0)]
+    assert unpack(world.target.state.version or 0)[:2] == (2, 1)
+    assert world.target.state.commit == 1
+
+
+def test_nothing_is_dropped_when_every_folder_is_gone_at_once() -> None:
+    world = published(3)
+    run(world)
+    world.root = "empty"
+    assert run(world).status == "Failed"
+    assert rows(world) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("noted", "status"), [("g1", "Stopped"), ("g0", "Failed")])
+def test_the_only_table_is_dropped_if_the_zone_says_that_this_generation_was(noted: str, status: str) -> None:
+    world = published(1, tables=("orders",))
+    run(world)
+    world.drop()
+    world.put(drop_record("orders"), Generation(generation=noted).to_bytes())
+    assert run(world).status == status
+
+
+def test_a_folder_that_a_late_claim_made_anew_is_gone() -> None:
+    world = published(2)
+    late = Process(world)
+    late.until(CreateFile)
+    run(world)
+    world.drop()
+    late.step()
+    assert claims(world)
+    assert run(world).status == "Stopped"
+    assert (rows(world), claims(world)) == ([], [])
+
+
+def test_a_folder_that_is_being_dropped_is_left_alone() -> None:
+    world = published(2)
+    world.put("orders/_dropping.json", b"{}")
+    assert run(world).status == "Stopped"
+    assert world.target is None
+
+
+def test_the_directory_of_a_dropped_table_goes_after_seven_days() -> None:
+    world = published(1)
+    run(world)
+    world.drop()
+    run(world)
+    world.now += 6 * DAY
+    run(world)
+    assert world.target is not None
+    world.now += 2 * DAY
+    run(world)
+    assert world.target is None
+
+
+def test_a_statement_of_an_earlier_life_is_skipped() -> None:
+    world = published(3)
+    late = Process(world)
+    late.until(Commit)
+    run(world)
+    world.drop()
+    world.append()
+    run(world)
+    late.finish()
+    assert world.target is not None
+    assert world.target.rows == [(2, 1, 0)]
+
+
+def test_a_vanished_last_file_fails() -> None:
+    world = published(3)
+    run(world)
+    del world.objects[f"orders/{data_file(3)}"]
+    result = run(world)
+    assert (result.status, result.file) == ("Failed", f"orders/{data_file(3)}")
+
+
+# ---------------------------------------------------------------------------------------------- crashes and histories
+
+
+def crashed(world: World, after: int) -> bool:
+    """Stop a mirror after so many steps; tell whether it ended before."""
+    process = Process(world)
+    for _ in range(after):
+        process.step()
+    process.steps.close()
+    return process.result is not None
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_mirror_that_is_stopped_after_any_step_and_run_again_gives_the_same_table(*, own: bool) -> None:
+    after, ended = 0, False
+    while not ended:
+        world = published(2, own=own)
+        run(world)
+        world.drop()
+        for _ in range(7):
+            world.append()
+        ended = crashed(world, after)
+        result = run(world)
+        assert (world.target and world.target.rows) == world.present(), after
+        assert (result.status, result.stale, standing(world)) == ("Replicating", (), [7]), after
+        after += 1
+    assert after > 20
+
+
+def everything(world: World, chance: random.Random, event: str) -> None:
+    events: dict[str, Callable[[], object]] = {
+        "append": world.append,
+        "bad": lambda: world.append(bad=chance.choice(["footer", "page"])),
+        "repair": world.repair,
+        "drop": world.drop,
+        "erode": world.erode,
+        "stale": world.make_stale,
+        "days": lambda: world.tick(8 * 24),
+        "root": lambda: setattr(world, "root", chance.choice(["ok", "empty", "unreadable"])),
+    }
+    events[event]()
+
+
+def history(seed: int, *, own: bool, events: list[str]) -> World:
+    """Return a world after a random history of publisher, mirrors, pauses and crashes, and three quiet passes."""
+    chance = random.Random(seed)
+    world = published(1, own=own)
+    mirrors: dict[int, Process] = {}
+    paused: dict[int, int] = {}
+    budget = {**dict.fromkeys(events, 2), "append": 4}
+    for moment in range(30 + seed % 90):
+        world.tick(chance.choice([0, 0.2, 2]))
+        if world.dying and chance.random() < 0.3:
+            world.erode()
+        elif chance.random() < 0.17:
+            event = chance.choice([*events, "append"])
+            budget[event] -= 1
+            if budget[event] >= 0:
+                everything(world, chance, event)
+        else:
+            mirror = chance.randrange(3)
+            if paused.get(mirror, 0) > moment:
+                continue
+            if chance.random() < 0.06:
+                paused[mirror] = moment + chance.randint(5, 50)
+            elif chance.random() < 0.02:
+                mirrors.pop(mirror, None)
+            else:
+                process = mirrors.setdefault(mirror, Process(world, chance.randint(1, 3)))
+                for _ in range(chance.choice([1, 1, 2, 4, 9])):
+                    process.step()
+                if process.result is not None:
+                    del mirrors[mirror]
+    settle(world, list(mirrors.values()) if chance.random() < 0.7 else [])
+    return world
+
+
+def settle(world: World, processes: list[Process]) -> None:
+    world.root = "ok"
+    while world.dying:
+        world.erode()
+    world.repair()
+    world.delete_stale()
+    for process in processes:
+        process.finish()
+    for _ in range(3):
+        result = run(world)
+    assert result.status != "Failed", (result, world.trace)
+    assert result.stale == (), world.trace
+
+
+def check(seed: int, *, own: bool, events: list[str]) -> None:
+    world = history(seed, own=own, events=events)
+    have = None if world.target is None or world.target.state.dropped else world.target.rows
+    assert have == world.present(), (seed, world.trace)
+
+
+HISTORIES = [
+    pytest.param([], id="quiet"),
+    pytest.param(["bad", "repair"], id="bad files"),
+    pytest.param(["drop", "days"], id="dropped at once"),
+    pytest.param(["erode"], id="dropped entry by entry"),
+    pytest.param(["stale", "root", "days"], id="stale files and a blind zone"),
+    pytest.param(["bad", "repair", "drop", "root", "stale", "days"], id="everything"),
+]
+
+
+@pytest.mark.parametrize("events", HISTORIES)
+@pytest.mark.parametrize("own", [True, False], ids=["own", "foreign"])
+def test_when_all_is_quiet_the_table_holds_every_file_of_the_present_folder_once(
+    events: list[str], *, own: bool
+) -> None:
+    for seed in range(40):
+        check(seed, own=own, events=events)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("events", HISTORIES)
+@pytest.mark.parametrize("own", [True, False], ids=["own", "foreign"])
+def test_the_same_for_many_more_histories(events: list[str], *, own: bool) -> None:
+    for seed in range(1000, 6000):
+        check(seed, own=own, events=events)
