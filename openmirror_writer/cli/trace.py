@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -101,13 +102,15 @@ def _is_json(value: object) -> bool:
 
 
 def _as_table(rows: list[LandingRow], key: dict[str, Any]) -> Table:
-    table = Table("file", "row", "marker", "values", "state", title=f"{len(rows)} landing rows")
-    table.columns[3].overflow = "fold"
+    """One line for each row. The file is told by number and folder: its name is 20 digits wide."""
+    table = Table("file", "row", "marker", "values", "state", "in", title=f"{len(rows)} landing rows")
+    table.columns[3].overflow = table.columns[5].overflow = "fold"
     before: dict[str, Any] = {}
     for row in rows:
         marker = "unmarked" if row.marker is None else f"{row.marker} {_NAMES.get(row.marker, '?')}"
-        state = row.state + (", moved" if row.moved else "")
-        table.add_row(row.file, str(row.row), marker, _values(row, before, key), state, style=_style(row))
+        folder = PurePosixPath(row.file).parent.name
+        values = _values(row, before, key)
+        table.add_row(str(row.number), str(row.row), marker, values, row.state, folder, style=_style(row))
         before = row.values
     return table
 

@@ -21,6 +21,8 @@ _TRAILER = 8
 """The last bytes of a file: the length of its metadata (4 bytes, little endian) and ``PAR1``."""
 _ROW_GROUP = 1_048_576
 _THREADS_BYTES = 1024 * 1024
+_CORRUPT = (pa.ArrowException, OSError, UnicodeDecodeError)
+"""What pyarrow raises for damaged files, the last one for names of columns."""
 _DICTIONARY_ROWS = 10_000
 """Below it files without dictionaries are 15 to 45 % smaller (docs/benchmarks.md)."""
 
@@ -142,9 +144,13 @@ def footer_of(content: Content, path: str) -> Footer:
     """
     try:
         metadata = pq.read_metadata(pa.BufferReader(content.data))
-        schema = metadata.schema.to_arrow_schema()
-    except (pa.ArrowException, OSError) as error:
+        return _footer(metadata, content.identity, path)
+    except _CORRUPT as error:
         raise _unreadable(error, path) from error
+
+
+def _footer(metadata: pq.FileMetaData, identity: str, path: str) -> Footer:
+    schema = metadata.schema.to_arrow_schema()
     markers = [f for f in schema if f.name == ROW_MARKER]
     if len(markers) > 1:
         msg = f"this file has {len(markers)} columns {ROW_MARKER}: publish it again with one, the last"
@@ -154,7 +160,7 @@ def footer_of(content: Content, path: str) -> Footer:
     low_high, nulls = _marker_statistics(metadata) if countable else (None, None)
     data = (metadata.metadata or {}).get(FOOTER_KEY)
     return Footer(
-        identity=content.identity,
+        identity=identity,
         rows=metadata.num_rows,
         columns=pa.schema([pa.field(f.name, f.type, nullable=f.nullable) for f in schema if f.name != ROW_MARKER]),
         marked=bool(markers),
@@ -179,7 +185,7 @@ def read_rows(content: Content, path: str) -> pa.Table:
         # pq.read_table takes 420 us for a file of two rows, this 37 us; threads only pay for large files.
         file = pq.ParquetFile(pa.BufferReader(content.data))
         return file.read(use_threads=len(content.data) > _THREADS_BYTES).replace_schema_metadata(None)
-    except (pa.ArrowException, OSError) as error:
+    except _CORRUPT as error:
         raise _unreadable(error, path) from error
 
 
@@ -190,7 +196,7 @@ def _read_tail(path: str, size: int, length: int) -> Steps[Content | None]:
 
 
 def _unreadable(error: Exception, path: str) -> UnknownPositionError:
-    msg = f"this is no readable Parquet file ({error}): delete it and publish it again under the same name"
+    msg = f"this is no readable Parquet file ({str(error).strip()}): delete it and publish it again under the same name"
     return UnknownPositionError(msg, file=path)
 
 

@@ -33,7 +33,7 @@ def inferred_columns(rows: Rows, keys: tuple[str, ...], table: str) -> tuple[pa.
         SchemaRefusedError: A type would be a guess, a name or a type would be refused, or a key column is missing.
     """
     some = some_rows(rows)
-    if some is None:
+    if some is None and rows is not None:
         return None, []
     columns, source = peek_columns(some, table)
     check_keys(keys, columns, table=table)

@@ -12,7 +12,7 @@ from openmirror_writer.formats import Footer
 from openmirror_writer.layout import advance_file, case_twin
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
-from openmirror_writer.schema import check_keys, type_text
+from openmirror_writer.schema import check_keys, declared_columns, type_text
 from openmirror_writer.storage import Steps, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
@@ -77,9 +77,9 @@ def open_table(table: LandingTable, start_at: Position, clock: Callable[[], floa
         footer = yield from table.format.read_footer(state.data_path(last), state.names.data[last].size)
         if footer is None or footer.identity != state.names.data[last].identity:
             continue  # moved away, or replaced by a repair, between the two calls
-        _check_columns(footer, keys, table, state.data_path(last))
+        columns = _columns(footer, keys, table, state.data_path(last))
         if footer.record is None:
-            return _behind_foreign(state, footer, table, keys, start_at, proof_at)
+            return _behind_foreign(state, columns, table, keys, start_at, proof_at)
         _refuse_other_generation(footer.record, state, table)
         record, next_advance = yield from _with_advances(footer.record, state)
         return Resumed(
@@ -89,7 +89,7 @@ def open_table(table: LandingTable, start_at: Position, clock: Callable[[], floa
             footer.record.batch,
             state.metadata is not None,
             keys,
-            footer.columns,
+            columns,
             Progress(record.phase, record.position),
             skip_of(record),
             next_advance,
@@ -135,12 +135,10 @@ def _keys(state: FolderState, table: LandingTable) -> tuple[str, ...]:
 
 
 def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], proof_at: float) -> Steps[Resumed]:
-    moved = yield from moved_files(table.folder)
-    if moved:
-        msg = (
-            "the folder has processed files but no data file, so nothing tells the next number: drop_table, load again"
-        )
-        raise TableGoneError(msg, table=table.label, file=moved[max(moved)][0])
+    history = yield from _history(state)
+    if history is not None:
+        msg = "the folder has a history but no data file, so nothing tells the next number: run drop_table, load again"
+        raise TableGoneError(msg, table=table.label, file=history)
     yield from _refuse_case_twins(table)
     if table.columns is not None:
         check_keys(keys, table.columns, table=table.label)
@@ -159,6 +157,20 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
     )
 
 
+def _history(state: FolderState) -> Steps[str | None]:
+    """Return what tells that files were published in this life of the folder; None if nothing does."""
+    moved = yield from moved_files(state.folder)
+    if moved:
+        return moved[max(moved)][0]
+    for number, k in sorted(state.names.advances, reverse=True):
+        path = f"{state.folder}/{advance_file(number, k)}"
+        content = yield from reading(path)
+        # One of another generation was sent before a drop and came late.
+        if content is not None and parse_record(content.data, file=path).generation == state.generation:
+            return path
+    return None
+
+
 def _refuse_case_twins(table: LandingTable) -> Steps[None]:
     """Refuse a new folder whose name differs from another's by case only: Delta and the service take them for one."""
     path = table.folder.split("/")
@@ -170,11 +182,22 @@ def _refuse_case_twins(table: LandingTable) -> Steps[None]:
             raise SchemaRefusedError(msg, table=table.label, file=twin)
 
 
-def _check_columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> None:
-    declared, standing = table.columns, footer.columns
+def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> pa.Schema:
+    """Return the columns of the last file, if they are the declared ones; a foreign file's in the types that we write."""
+    standing = footer.columns
+    if footer.record is None:
+        try:
+            standing = declared_columns(standing)
+        except SchemaRefusedError as error:
+            error.table, error.file = table.label, path
+            raise
     check_keys(keys, standing, table=table.label)
-    if declared is None or declared.equals(standing):
-        return
+    if table.columns is not None and not table.columns.equals(standing):
+        raise _other_columns(table.columns, standing, table, path)
+    return standing
+
+
+def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable, path: str) -> SchemaRefusedError:
     names = [*standing.names, *(n for n in declared.names if n not in standing.names)]
     for name in names:
         ours, theirs = _declaration(declared, name), _declaration(standing, name)
@@ -183,9 +206,9 @@ def _check_columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, p
                 f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops "
                 "at a changed column: declare what is published, or drop_table and load again"
             )
-            raise SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
+            return SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
     msg = f"columns= has the order {declared.names}, the last published file {standing.names}: use that one"
-    raise SchemaRefusedError(msg, table=table.label, file=path)
+    return SchemaRefusedError(msg, table=table.label, file=path)
 
 
 def _declaration(columns: pa.Schema, name: str) -> str:
@@ -196,7 +219,12 @@ def _declaration(columns: pa.Schema, name: str) -> str:
 
 
 def _behind_foreign(  # noqa: PLR0917 - all that was found
-    state: FolderState, footer: Footer, table: LandingTable, keys: tuple[str, ...], start_at: Position, proof_at: float
+    state: FolderState,
+    columns: pa.Schema,
+    table: LandingTable,
+    keys: tuple[str, ...],
+    start_at: Position,
+    proof_at: float,
 ) -> Resumed:
     path = state.data_path(state.names.last)
     if start_at is None:
@@ -212,7 +240,7 @@ def _behind_foreign(  # noqa: PLR0917 - all that was found
         FOREIGN,
         state.metadata is not None,
         keys,
-        footer.columns,
+        columns,
         Progress("following", start_at),
         None,
         0,

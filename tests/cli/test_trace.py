@@ -12,7 +12,7 @@ import pytest
 
 from openmirror_writer import LandingZone, OpenMirrorError, Writer
 from openmirror_writer.cli.trace import parse_key
-from openmirror_writer.layout import DROPPING, data_file
+from openmirror_writer.layout import DROPPING, PROCESSED, data_file
 from openmirror_writer.replay import landing_files
 from openmirror_writer.zone import LandingTable
 
@@ -45,12 +45,17 @@ def orders(zone: LandingZone) -> LandingTable:
 
 
 def test_the_rows_of_a_key_are_printed_in_order(run: Any, zone: LandingZone, orders: LandingTable) -> None:
+    name = data_file(1)
+    assert zone.storage.rename(orders.path(name), orders.path(f"{PROCESSED}/{name}"))
     ended = run("trace", zone.url, "orders", "id=1", "name=a=b")
     assert ended.code == 0
-    lines = [line for line in ended.out.splitlines() if "parquet" in line]
-    assert [orders.path(data_file(n)) in line for n, line in enumerate(lines, start=1)] == [True] * 3
-    assert [kind in line for kind, line in zip(("unmarked", "1 update", "2 delete"), lines, strict=True)] == [True] * 3
-    assert "done=True" in lines[1]
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in ended.out.splitlines() if "│" in line]
+    assert [line[:3] + line[4:] for line in lines] == [
+        ["1", "0", "unmarked", "applied", "_ProcessedFiles"],
+        ["2", "0", "1 update", "applied", "orders"],
+        ["3", "0", "2 delete", "applied", "orders"],
+    ]
+    assert "done=True" in lines[1][3]
 
 
 def test_json_holds_every_value_as_text_that_json_lacks(run: Any, zone: LandingZone, orders: LandingTable) -> None:

@@ -33,6 +33,8 @@ _DELTA: Mapping[pa.DataType, str] = {
     pa.timestamp("us", tz="UTC"): "timestamp",
     pa.timestamp("ms", tz="UTC"): "timestamp",
 }
+_TAKEN = frozenset({ROW_MARKER.casefold(), "_metadata"})
+"""Spark and Delta read a file's name and row numbers from ``_metadata``: a merge fails where a column is called so."""
 _MARKER_TYPES = frozenset(
     {pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()},
 )
@@ -70,7 +72,7 @@ def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
                 "which Delta does not tell apart: rename one"
             )
             raise SchemaRefusedError(msg, column=name)
-        if not name or name.casefold() == ROW_MARKER.casefold() or name.startswith(INTERNAL):
+        if not name or name.casefold() in _TAKEN or name.startswith(INTERNAL):
             msg = f"the column name {name!r} cannot be mirrored: rename it"
             raise SchemaRefusedError(msg, column=name)
         seen[name.casefold()] = name

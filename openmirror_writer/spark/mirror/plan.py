@@ -318,15 +318,16 @@ def batch_columns(files: Sequence[LandedFile]) -> tuple[Column, ...]:
     return columns_of(footer.columns) if isinstance(footer, Footer) else ()
 
 
-def algebra_of(files: Sequence[LandedFile], *, upsert: bool) -> Algebra:
+def algebra_of(files: Sequence[LandedFile], keys: Sequence[str], *, upsert: bool) -> Algebra:
     """Return the cheapest way that is right for a batch, told from the footers.
 
     Args:
         files: The batch.
+        keys: The key columns; without any only inserts are allowed, and each row is checked for that.
         upsert: Whether rows without markers are upserts.
     """
     ranges = [r for f in files if isinstance(f.footer, Footer) and (r := _marker_range(f.footer, upsert=upsert))]
-    if all(high == 0 for _, high in ranges):
+    if not keys or all(high == 0 for _, high in ranges):
         return "append"
     return "upsert_only" if all(low > 0 for low, _ in ranges) else "merge"
 

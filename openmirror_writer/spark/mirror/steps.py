@@ -333,7 +333,8 @@ def _statement(
 ) -> Commit:
     metadata = folder.metadata
     upsert = metadata is not None and metadata.is_upsert_default_row_marker
-    algebra = algebra_of(files, upsert=upsert)
+    keys = metadata.key_columns if metadata else ()
+    algebra = algebra_of(files, keys, upsert=upsert)
     return Commit(
         table=table,
         kind="rebuild" if life.rebuild else algebra,
@@ -342,7 +343,7 @@ def _statement(
         expected=target.version,
         files=tuple(files),
         generation=life.generation,
-        keys=metadata.key_columns if metadata else (),
+        keys=keys,
         columns=batch_columns(files) if life.rebuild else target.columns,
         upsert=upsert,
     )

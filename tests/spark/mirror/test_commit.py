@@ -83,7 +83,7 @@ def test_what_others_did_meanwhile_is_a_conflict(text: str) -> None:
 
 
 def test_a_bad_marker_names_its_file_and_row() -> None:
-    text = "x\nCaused by: [USER_RAISED_EXCEPTION] openmirror: file 00000000000000000007.parquet row 3 has the row marker 9 SQL"
+    text = "x\nCaused by: [X] openmirror: file 00000000000000000007.parquet row 3 has the row marker 9 SQLSTATE"
     assert failure(AnalysisException(text)) == Bad(
         "00000000000000000007.parquet",
         "file 00000000000000000007.parquet row 3 has the row marker 9: publish the file again",

@@ -18,7 +18,7 @@ from openmirror_writer.errors import ApplyError
 from openmirror_writer.layout import data_file
 from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.zone import LandingZone
-from tests.spark.mirror.landing import Folder, schema, schema_of
+from tests.spark.mirror.landing import COLUMNS, Folder, schema, schema_of
 
 pytest.importorskip("pyspark")
 
@@ -287,7 +287,7 @@ def test_markers_of_different_width_are_read_together(bench: Bench) -> None:
 
 
 def test_names_that_need_quotes_are_mirrored(bench: Bench) -> None:
-    columns = schema_of({"the `id`, it's": pa.int64(), "a.b": pa.string(), "_metadata": pa.string()})
+    columns = schema_of({"the `id`, it's": pa.int64(), "a.b": pa.string(), "nr.`": pa.string()})
     folder = bench.folder("my [orders] {1}", columns=columns, keys=["the `id`, it's"])
     folder.write(1, (None, 1, "a", "m"), (None, 2, "b", "m"))
     bench.mirror.run_once().raise_for_failures()
@@ -325,7 +325,7 @@ def test_each_type_keeps_its_values(bench: Bench) -> None:
 
 
 def test_a_required_column_that_becomes_nullable_is_refused(bench: Bench) -> None:
-    required = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", pa.string())])
+    required = COLUMNS.set(0, pa.field("id", pa.int64(), nullable=False))
     folder = bench.folder(columns=required)
     folder.write(1, (None, 1, "a"))
     folder.write(2, (0, 2, "b"))

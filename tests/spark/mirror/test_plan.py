@@ -287,18 +287,19 @@ def test_the_cheapest_way_is_told_from_the_footers(
     ranges: list[tuple[int, int] | None], algebra: str, *, upsert: bool
 ) -> None:
     files = [landed(n, markers=markers) for n, markers in enumerate(ranges, 1)]
-    assert algebra_of(files, upsert=upsert) == algebra
+    assert algebra_of(files, ["id"], upsert=upsert) == algebra
 
 
 def test_files_without_rows_do_not_choose_the_way() -> None:
-    assert algebra_of([landed(1, markers=(2, 2), rows=0), landed(2)], upsert=False) == "append"
+    assert algebra_of([landed(1, markers=(2, 2), rows=0), landed(2)], ["id"], upsert=False) == "append"
 
 
 def test_markers_without_statistics_may_be_anything() -> None:
     file = landed(1, markers=(0, 0))
     assert isinstance(file.footer, Footer)
     blind = Footer("e", 1, LONG, True, None, None, pa.int32(), file.footer.record)  # noqa: FBT003
-    assert algebra_of([LandedFile(1, file.name, file.entry, blind)], upsert=False) == "merge"
+    assert algebra_of([LandedFile(1, file.name, file.entry, blind)], ["id"], upsert=False) == "merge"
+    assert algebra_of([LandedFile(1, file.name, file.entry, blind)], [], upsert=False) == "append"
 
 
 # ------------------------------------------------------------------------------------------------ below the mark

@@ -192,6 +192,29 @@ def test_a_mirror_that_claims_second_takes_the_end_of_the_first() -> None:
     assert [file.number for file in b.request.files] == [1, 2, 3, 4, 5]
 
 
+def test_a_mirror_that_finds_its_claim_taken_takes_the_end_that_stands_there() -> None:
+    world = published(5)
+    a = Process(world, limit=10)
+    a.until(CreateFile)
+    world.append()
+    world.append()
+    b = Process(world, limit=10)
+    b.until(CreateFile)
+    a.until(Commit)
+    b.until(Commit)
+    assert isinstance(b.request, Commit)
+    assert [file.number for file in b.request.files] == [1, 2, 3, 4, 5]
+
+
+def test_what_another_mirror_moved_is_not_taken_for_missing() -> None:
+    world = published(5)
+    late = Process(world)
+    late.until(ListFolder)
+    run(world)
+    result = late.finish()
+    assert (result.status, result.reason, result.last_file) == ("Replicating", None, 5)
+
+
 def test_a_mirror_begins_with_the_batch_that_a_crash_left() -> None:
     world = published(5)
     Process(world, limit=10).until(Commit)
@@ -240,6 +263,17 @@ def test_a_file_that_is_replaced_before_the_statement_makes_the_round_start_agai
     assert process.finish().status == "Replicating"
     assert world.target is not None
     assert world.target.rows == [(1, 1, 0), (1, 2, 1)]
+
+
+def test_the_folder_is_listed_again_right_before_the_statement() -> None:
+    world = published(2, own=False)
+    process = Process(world)
+    process.until(CreateFile)
+    del world.objects[f"orders/{data_file(2)}"]
+    world.ledger[1][1] = world.write(2, (1, 2, 1))
+    process.until(Commit)
+    assert isinstance(process.request, Commit)
+    assert process.request.files[1].identity == world.objects[f"orders/{data_file(2)}"].identity
 
 
 # -------------------------------------------------------------------------------------------------- moves, clean-up

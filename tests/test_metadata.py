@@ -1,0 +1,146 @@
+"""The JSON files of a landing zone."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.metadata import BY_TIME, Generation, PartnerEvents, SourceInfo, TableMetadata, parse
+
+EVERYTHING = {"keyColumns": ["id", "Region"], "fileDetectionStrategy": BY_TIME, "isUpsertDefaultRowMarker": True}
+_PROPERTIES = list(EVERYTHING)
+
+
+def _read(text: str) -> TableMetadata:
+    return parse(TableMetadata, text.encode(), file="orders/_metadata.json")
+
+
+def test_all_properties_are_read() -> None:
+    metadata = _read(json.dumps(EVERYTHING))
+    assert metadata.key_columns == ("id", "Region")
+    assert metadata.file_detection_strategy == "LastUpdateTimeFileDetection"
+    assert metadata.is_upsert_default_row_marker
+
+
+def test_an_empty_object_has_the_documented_defaults() -> None:
+    assert _read("{}") == TableMetadata(
+        key_columns=(), file_detection_strategy="SequentialFileName", is_upsert_default_row_marker=False
+    )
+
+
+@given(st.data())
+def test_property_names_are_read_in_any_casing_and_written_as_documented(data: st.DataObject) -> None:
+    spelled = {
+        "".join(data.draw(st.sampled_from([letter.lower(), letter.upper()])) for letter in name): EVERYTHING[name]
+        for name in _PROPERTIES
+    }
+    metadata = _read(json.dumps(spelled))
+    assert metadata == TableMetadata.model_validate(EVERYTHING)
+    assert json.loads(metadata.to_bytes()) == EVERYTHING
+
+
+def test_only_the_keys_are_always_written() -> None:
+    assert TableMetadata().to_bytes() == b'{"keyColumns":[]}'
+    assert TableMetadata(key_columns=("größe",)).to_bytes() == '{"keyColumns":["größe"]}'.encode()
+
+
+@pytest.mark.parametrize("name", _PROPERTIES)
+def test_a_property_that_is_null_counts_as_absent(name: str) -> None:
+    assert _read(json.dumps({name: None})) == TableMetadata()
+
+
+def test_properties_that_we_do_not_know_are_kept_and_written_back() -> None:
+    unknown = {
+        "ConditionalUpdateColumn": "seqNum",
+        "FileFormat": None,
+        "SchemaDefinition": {"Columns": [{"Name": "a"}]},
+    }
+    metadata = _read(json.dumps({"KeyColumns": ["id"], **unknown}))
+    assert json.loads(metadata.to_bytes()) == {"keyColumns": ["id"], **unknown}
+
+
+def test_the_name_of_a_python_attribute_is_no_property() -> None:
+    metadata = _read('{"key_columns": ["id"]}')
+    assert metadata.key_columns == ()
+    assert json.loads(metadata.to_bytes()) == {"keyColumns": [], "key_columns": ["id"]}
+
+
+@pytest.mark.parametrize("text", ['{"keyColumns": ["a"], "KeyColumns": ["b"]}', '{"KEYCOLUMNS": [], "keycolumns": []}'])
+def test_two_spellings_of_one_property_are_refused(text: str) -> None:
+    with pytest.raises(SchemaRefusedError, match="keyColumns stands there twice"):
+        _read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Invalid JSON"),
+        ('{"keyColumns": ["id"]', "Invalid JSON"),
+        ("[]", "should be an object"),
+        ('{"keyColumns": "id"}', "keyColumns: Input should be a valid array"),
+        ('{"KEYCOLUMNS": [1]}', "keyColumns.0: Input should be a valid string"),
+        ('{"fileDetectionStrategy": "newest"}', "fileDetectionStrategy: Input should be 'SequentialFileName'"),
+        ('{"isUpsertDefaultRowMarker": "perhaps"}', "isUpsertDefaultRowMarker"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_file_and_the_property(text: str, reason: str) -> None:
+    with pytest.raises(SchemaRefusedError, match=reason) as caught:
+        _read(text)
+    assert caught.value.file == "orders/_metadata.json"
+    assert "mend it by hand" in caught.value.message
+
+
+def test_bytes_that_are_no_utf_8_are_refused() -> None:
+    with pytest.raises(SchemaRefusedError, match="orders/_metadata.json is not readable"):
+        parse(TableMetadata, '{"keyColumns": []}'.encode("utf-16"), file="orders/_metadata.json")
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    assert _read('\ufeff{"keyColumns": ["id"]}').key_columns == ("id",)
+
+
+@pytest.mark.parametrize("model", [TableMetadata(), Generation(generation="g")])
+def test_a_file_that_was_read_does_not_change(model: BaseModel) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(model, next(iter(type(model).model_fields)), "x")
+
+
+# ---------------------------------------------------------------------------------------------------- partner events
+
+
+def test_partner_events_come_back_as_they_were_written() -> None:
+    info = SourceInfo(
+        source_type="SQL", source_version="2022", additional_information={"a": None, "b": [1, {"c": "ü"}]}
+    )
+    events = PartnerEvents(partner_name="testPartner", source_info=info)
+    assert parse(PartnerEvents, events.to_bytes(), file="_partnerEvents.json") == events
+
+
+def test_partner_events_are_written_as_documented() -> None:
+    info = SourceInfo(source_type="SQL", source_version="2022", additional_information={"edition": "x"})
+    written = json.loads(PartnerEvents(partner_name="testPartner", source_info=info).to_bytes())
+    source = {"sourceType": "SQL", "sourceVersion": "2022", "additionalInformation": {"edition": "x"}}
+    assert written == {"partnerName": "testPartner", "sourceInfo": source}
+
+
+def test_partner_events_without_a_name_are_refused() -> None:
+    with pytest.raises(SchemaRefusedError, match="partnerName: Field required"):
+        parse(PartnerEvents, b'{"sourceInfo": {"sourceType": "SQL"}}', file="_partnerEvents.json")
+
+
+# --------------------------------------------------------------------------------------------------------- generation
+
+
+def test_a_generation_comes_back_as_it_was_written() -> None:
+    generation = Generation(generation="0b4f")
+    assert generation.to_bytes() == b'{"generation":"0b4f"}'
+    assert parse(Generation, generation.to_bytes(), file="f") == generation
+
+
+@pytest.mark.parametrize("text", ["{}", '{"generation": ""}', '{"generation": 7}'])
+def test_a_generation_without_an_id_is_refused(text: str) -> None:
+    with pytest.raises(SchemaRefusedError, match="generation"):
+        parse(Generation, text.encode(), file="orders/_generation.json")
