@@ -37,7 +37,7 @@ def checked_position(position: Position) -> Position:
     msg = "this position does not survive a JSON round trip; use ints, text in UTF-8, lists and maps with text keys"
     try:
         # The library that writes and reads records: what it keeps here it keeps there.
-        copy = pydantic_core.from_json(pydantic_core.to_json(position, inf_nan_mode="null"), allow_inf_nan=False)
+        copy = pydantic_core.from_json(pydantic_core.to_json(position), allow_inf_nan=False)
     except ValueError as error:
         raise OpenMirrorError(msg, position=position) from error
     if not _same(copy, position):

@@ -183,7 +183,7 @@ def _refuse_case_twins(table: LandingTable) -> Steps[None]:
 
 
 def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> pa.Schema:
-    """Return the columns of the last file, if they are the declared ones; a foreign file's in the types that we write."""
+    """Return the columns of the last file, if they are the declared ones; of a foreign file, in our types."""
     standing = footer.columns
     if footer.record is None:
         try:
@@ -249,12 +249,16 @@ def _behind_foreign(  # noqa: PLR0917 - all that was found
 
 
 def _refuse_other_generation(record: Record, state: FolderState, table: LandingTable) -> None:
-    if record.generation != state.generation:
+    if record.generation == state.generation:
+        return
+    if state.generation is None:
+        msg = "the folder's _generation.json is gone, files of a dropped life are left: run drop_table, then load again"
+    else:
         msg = (
-            f"the last file belongs to generation {record.generation}, the folder to {state.generation}: a write from "
-            "before a drop came late. Delete this file if the table was loaded again since, else run drop_table"
+            f"the last file belongs to generation {record.generation}, the folder to {state.generation}: it was on its "
+            "way when the table was dropped and came late; it is not in the table: delete it"
         )
-        raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
+    raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
 
 
 def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, int]]:

@@ -52,6 +52,7 @@ def test_stale_and_waiting_files_are_told(zone: LandingZone, orders: LandingTabl
     zone.storage.delete(orders.path(data_file(3)))
     (found,) = inspect_zone(zone)
     assert found.files == {"standing": 3, "moved": 1, "stale": 1, "waiting": 1}
+    assert found.rows == {"unmarked": 2, "upsert": 1, "insert": 1}
     assert found.problems == [f"stale, never applied: sales.schema/orders/{data_file(1)}"]
 
 

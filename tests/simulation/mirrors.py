@@ -87,7 +87,13 @@ class SimMirror:
 
     def _statement(self, commit: Commit) -> Generator[Any, Any, Any]:
         world, table = self.world, self.world.delta
+        yield Moment("reads the log")
+        expected = None if commit.expected is None else world.forgetful(commit.expected)
+        if table.state.version != expected:
+            return Skipped()
         yield Moment("begins")
+        if commit.expected is None and table.state.exists:
+            return Conflict("the table exists")
         if self._stored() >= world.forgetful(commit.version):
             world.log(f"{self.name} is skipped")
             return Skipped()

@@ -37,7 +37,9 @@ def last_writer_ends(world: World) -> bool:
         world.run_to_end(process)
         if writer.done:
             return True
-        if isinstance(writer.error, UnknownPositionError) and "came late" in writer.error.message:
+        if isinstance(writer.error, UnknownPositionError) and "run drop_table" in writer.error.message:
+            world.run_to_end(world.start(SimDropper(world)))
+        elif isinstance(writer.error, UnknownPositionError):
             assert writer.error.file is not None
             world.log(f"operator deletes {writer.error.file}")
             world.carry_out(DeleteFile(writer.error.file, None))

@@ -212,6 +212,12 @@ def test_a_second_name_of_a_file_does_not_make_it_go_when_it_is_renamed_to_itsel
     assert _data(storage, "f") == b"data"
 
 
+def test_a_rename_to_the_same_name_in_another_spelling_changes_nothing(storage: LocalStorage) -> None:
+    storage.create("t/1", b"data")  # as on a file system that takes T/1 for t/1
+    assert not storage.rename("t/1", "t/../t/1")
+    assert _data(storage, "t/1") == b"data"
+
+
 # ------------------------------------------------------------------------------------------------------------ errors
 
 

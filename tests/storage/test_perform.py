@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 from uuid import uuid4
 
 import pytest
@@ -20,7 +21,6 @@ from openmirror_writer.storage import (
     Listing,
     Lost,
     ReadFile,
-    RemoveFolder,
     RenameFile,
     Request,
     Steps,
@@ -35,6 +35,8 @@ from openmirror_writer.storage import (
     renaming,
 )
 from openmirror_writer.storage.memory import MemoryStorage
+
+T = TypeVar("T")
 
 ATTEMPTS = 3
 BUSY = StorageError("the storage is busy", retryable=True)
@@ -54,7 +56,7 @@ class Failing:
         self._times = times
         self._carries_out = carries_out
 
-    def _call[T](self, name: str, call: Callable[[], T]) -> T:
+    def _call(self, name: str, call: Callable[[], T]) -> T:
         self.calls.append(name)
         fails = len(self.calls) <= self._times
         answer = call() if self._carries_out or not fails else None

@@ -343,3 +343,17 @@ class Process:
 
 def run(world: World, limit: int = 3) -> PassResult:
     return Process(world, limit).finish()
+
+
+def published(count: int, **more: Any) -> World:
+    """Return a world in which ``count`` files were published."""
+    world = World(**more)
+    for _ in range(count):
+        world.append()
+    return world
+
+
+def standing(world: World, place: str = "") -> list[int]:
+    """Return the numbers of the data files in the folder, or in a folder in it."""
+    folder = f"{TABLE.folder}/{place}".rstrip("/")
+    return sorted(n for name in world.listing(folder).files if (n := data_number(name)) is not None)
