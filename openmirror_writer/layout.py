@@ -32,6 +32,7 @@ _DIGITS = 20
 _DATA_FILE = re.compile(r"(?!0{20})([0-9]{20})\.([A-Za-z0-9]+)")  # not \d: it matches the digits of every script
 _ADVANCE = re.compile(r"_([0-9]{20})\.advance-([0-9]+)\.json")
 _CLAIM = re.compile(r"_([0-9]{20})\.claim-([0-9a-f]+)\.json")
+_STAGED = re.compile(r"_.*\.[0-9a-f]{32}\.staged")
 _MAX_NAME = 255
 """Bytes of a folder's or file's name on the file systems of our day."""
 
@@ -101,6 +102,7 @@ class Folder(Generic[Known]):
         advances: Advance records: (number, k) to what is known.
         claims: The mirror's claims: name to what is known.
         special: ``_generation.json``, ``_dropping.json`` and ``_metadata.json``, those that stand there.
+        staged: Temporary files, of a create under way or of a killed process: name to what is known.
     """
 
     data: Mapping[int, Known]
@@ -108,6 +110,7 @@ class Folder(Generic[Known]):
     advances: Mapping[tuple[int, int], Known]
     claims: Mapping[str, Known]
     special: Mapping[str, Known]
+    staged: Mapping[str, Known]
 
     @property
     def last(self) -> int:
@@ -130,6 +133,7 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
     advances: dict[tuple[int, int], Known] = {}
     claims: dict[str, Known] = {}
     special: dict[str, Known] = {}
+    staged: dict[str, Known] = {}
     for name, known in names.items():
         if match := _DATA_FILE.fullmatch(name):
             number = int(match[1])
@@ -145,7 +149,9 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
             claims[name] = known
         elif name in {GENERATION, DROPPING, METADATA}:
             special[name] = known
-    return Folder(data, extensions, advances, claims, special)
+        elif _STAGED.fullmatch(name):
+            staged[name] = known
+    return Folder(data, extensions, advances, claims, special, staged)
 
 
 def table_folder(name: str, schema_name: str | None) -> str:

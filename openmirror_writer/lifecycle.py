@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmirror_writer.errors import StorageError
+from openmirror_writer.errors import SchemaRefusedError, StorageError
 from openmirror_writer.layout import DROPPING, GENERATION, MOVED, drop_record
 from openmirror_writer.metadata import Generation, parse
 from openmirror_writer.storage import (
@@ -87,7 +87,10 @@ def _note_drop(table: LandingTable) -> Steps[None]:
     content = yield from reading(table.path(GENERATION))
     if content is None:
         return  # a foreign folder, or an earlier drop came as far as this
-    generation = parse(Generation, content.data, file=table.path(GENERATION))
+    try:
+        generation = parse(Generation, content.data, file=table.path(GENERATION))
+    except SchemaRefusedError:
+        return  # it names no life; the mirror drops the table all the same where other tables remain
     path = drop_record(table.label)
     for _ in range(10):
         answer = yield from creating(path, generation.to_bytes())

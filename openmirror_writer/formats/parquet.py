@@ -67,22 +67,30 @@ class Parquet:
         Returns:
             The file's bytes.
         """
+        return self.begin(columns, batches).finish(record)
+
+    def begin(self, columns: pa.Schema, batches: Sequence[ChangeBatch]) -> Encoding:
+        """Encode the rows of a file; its record is given at the end, when the file before it is published.
+
+        Args:
+            columns: See `encode`.
+            batches: See `encode`.
+        """
         table = pa.Table.from_batches([b.rows for b in batches], schema=columns)
         markers = [b.markers for b in batches if b.markers is not None]
         if markers:
             table = table.append_column(pa.field(ROW_MARKER, pa.int32()), pa.chunked_array(markers, pa.int32()))
         sink = pa.BufferOutputStream()
         # store_schema would add about 930 bytes a file; the types of schema.py read back as they are without it.
-        with pq.ParquetWriter(
+        writer = pq.ParquetWriter(
             sink,
             table.schema,
             compression=self.compression,
             use_dictionary=table.num_rows >= _DICTIONARY_ROWS,
             store_schema=False,
-        ) as writer:
-            writer.write_table(table, row_group_size=_ROW_GROUP)
-            writer.add_key_value_metadata({FOOTER_KEY: record.to_bytes()})  # type: ignore[dict-item] # bytes do as well
-        return sink.getvalue().to_pybytes()
+        )
+        writer.write_table(table, row_group_size=_ROW_GROUP)
+        return Encoding(sink, writer)
 
     def read_footer(self, path: str, size: int) -> Steps[Footer | None]:
         """Read what a file says of itself, in one range read unless its footer is huge.
@@ -105,6 +113,21 @@ class Parquet:
             if tail < length <= size:
                 content = yield from _read_tail(path, size, length)
         return None if content is None else footer_of(content, path)
+
+
+class Encoding:
+    """A file whose rows are encoded, and whose record is still to come."""
+
+    def __init__(self, sink: pa.BufferOutputStream, writer: pq.ParquetWriter) -> None:
+        """Take over what the rows were written to."""
+        self._sink = sink
+        self._writer = writer
+
+    def finish(self, record: Record) -> bytes:
+        """Add the record and return the file's bytes; once only."""
+        self._writer.add_key_value_metadata({FOOTER_KEY: record.to_bytes()})  # type: ignore[dict-item] # bytes do as well
+        self._writer.close()
+        return self._sink.getvalue().to_pybytes()
 
 
 @dataclass(frozen=True)

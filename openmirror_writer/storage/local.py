@@ -33,6 +33,9 @@ _RETRYABLE = {
 }
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
+STAGED = ".staged"
+"""How a temporary file ends; one that a killed process left is deleted after an hour, see `layout.Folder.staged`."""
+
 
 class LocalStorage:
     """Files below one local folder.
@@ -220,7 +223,7 @@ def _are_two_names(old: Path, new: Path) -> bool:
 @contextlib.contextmanager
 def _staged(target: Path, data: bytes) -> Iterator[tuple[Path, str]]:
     """Write the bytes to a temporary file beside the target; its path and identity. It is gone in the end."""
-    staged = target.with_name(f"_{uuid4().hex}.tmp")
+    staged = target.with_name(f"_{target.stem.lstrip('_')[:64]}.{uuid4().hex}{STAGED}")
     try:
         with staged.open("xb") as file:
             file.write(data)

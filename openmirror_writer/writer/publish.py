@@ -11,6 +11,7 @@ from importlib.metadata import version
 import pyarrow as pa
 
 from openmirror_writer.errors import OpenMirrorError
+from openmirror_writer.formats import Encoding
 from openmirror_writer.position import Position
 from openmirror_writer.record import Record, new_id
 from openmirror_writer.storage import perform
@@ -72,14 +73,33 @@ class FilePublisher:
         """Number of the last file, 0 = none."""
         return self._fence.last
 
-    def publish(self, content: FileContent) -> None:
-        """Encode and publish one file.
+    def encode(self, content: FileContent) -> Encoding:
+        """Encode the rows of a file; any thread may do so while another file is published.
+
+        Raises:
+            OpenMirrorError: The columns are not known.
+        """
+        if self.columns is None:
+            msg = "nothing tells the columns of this table: give columns= to zone.table"
+            raise OpenMirrorError(msg, table=self._table.label)
+        return self._table.format.begin(self.columns, content.batches)
+
+    def publish(self, content: FileContent, encoding: Encoding | None = None) -> None:
+        """Publish one file.
+
+        Args:
+            content: Its rows.
+            encoding: Them encoded; None: to be done here.
 
         Raises:
             OpenMirrorError: See `Fence.publish`.
         """
+
+        def finished(content: FileContent, record: Record) -> bytes:
+            return (encoding or self.encode(content)).finish(record)
+
         started = time.perf_counter()
-        file = perform(self._storage, self._fence.publish(content, self._encode))
+        file = perform(self._storage, self._fence.publish(content, finished))
         self._files.append(replace(file, position=copy.deepcopy(file.position)))  # the caller may change a map
         self.rows += file.rows
         took = time.perf_counter() - started
@@ -106,9 +126,3 @@ class FilePublisher:
         """Return the files published since this was asked last."""
         files, self._files = self._files, []
         return files
-
-    def _encode(self, content: FileContent, record: Record) -> bytes:
-        if self.columns is None:
-            msg = "nothing tells the columns of this table: give columns= to zone.table"
-            raise OpenMirrorError(msg, table=self._table.label)
-        return self._table.format.encode(self.columns, content.batches, record)

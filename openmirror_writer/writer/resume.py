@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -13,10 +14,11 @@ from openmirror_writer.layout import advance_file, case_twin
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
 from openmirror_writer.schema import check_keys, declared_columns, type_text
-from openmirror_writer.storage import Steps, listing, reading
+from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
 
+_LEFTOVER_AGE = timedelta(hours=1)
 _LOOKS = 20
 """How often the folder is looked at before it counts as never quiet: the service moves files between two requests."""
 
@@ -70,6 +72,7 @@ def open_table(table: LandingTable, start_at: Position, clock: Callable[[], floa
         proof_at = clock()
         state = yield from look(table.folder)
         _refuse_dropping(state, table)
+        yield from _clear_leftovers(state)
         keys = _keys(state, table)
         if not state.names.data:
             return (yield from _open_empty(state, table, keys, proof_at))
@@ -110,6 +113,15 @@ def skip_of(record: Record) -> Skip | None:
         msg = "the record counts rows that are not to be published again, but has no digest to compare them with"
         raise UnknownPositionError(msg, position=record.position)
     return Skip.of(record.pending)
+
+
+def _clear_leftovers(state: FolderState) -> Steps[None]:
+    """Delete temporary files of killed processes: those an hour older than the newest file, by the storage's clock."""
+    files = [*state.names.data.values(), *state.names.special.values(), *state.names.staged.values()]
+    newest = max((entry.modified for entry in files), default=None)
+    for name, entry in state.names.staged.items():
+        if newest is not None and newest - entry.modified > _LEFTOVER_AGE:
+            yield from deleting(f"{state.folder}/{name}", entry.identity)
 
 
 def _refuse_dropping(state: FolderState, table: LandingTable) -> None:

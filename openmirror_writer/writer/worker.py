@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from openmirror_writer.formats import Encoding
 from openmirror_writer.writer.cut import FileContent
 
 _TICK_SECONDS = 0.5
@@ -14,18 +15,25 @@ _TICK_SECONDS = 0.5
 class Worker:
     """Takes one file at a time; a second one waits at the caller, so at most two files are in memory."""
 
-    def __init__(self, publish: Callable[[FileContent], None], tick: Callable[[], Callable[[], None] | None]) -> None:
+    def __init__(
+        self,
+        encode: Callable[[FileContent], Encoding],
+        publish: Callable[[FileContent, Encoding | None], None],
+        tick: Callable[[], Callable[[], None] | None],
+    ) -> None:
         """Start the thread.
 
         Args:
+            encode: What the caller can do for a file while the one before is published.
             publish: What to do with a file, called in the thread.
             tick: A weak reference to what is called in the thread about twice a second while there is nothing to do.
                 The thread must not keep a forgotten writer alive, and ends when it is gone.
         """
+        self._encode = encode
         self._publish = publish
         self._tick = tick
         self._changed = threading.Condition()
-        self._task: FileContent | None = None
+        self._task: tuple[FileContent, Encoding | None] | None = None
         self._busy = False
         self._stopped = False
         self.failure: BaseException | None = None
@@ -33,14 +41,17 @@ class Worker:
         self._thread.start()
 
     def submit(self, content: FileContent) -> None:
-        """Hand over a file, as soon as the one before is published.
+        """Hand over a file, as soon as the one before is published; while that takes time, encode this one.
 
         Raises:
             BaseException: What an earlier file raised; this file is not taken.
         """
         with self._changed:
+            is_busy = self._task is not None or self._busy
+        encoding = self._encode(content) if is_busy else None
+        with self._changed:
             self._wait_idle()
-            self._task = content
+            self._task = content, encoding
             self._changed.notify_all()
 
     def wait(self) -> None:
@@ -71,11 +82,11 @@ class Worker:
                 self._changed.wait_for(lambda: self._task is not None or self._stopped, timeout=_TICK_SECONDS)
                 if self._stopped:
                     return
-                content, self._task = self._task, None
+                task, self._task = self._task, None
                 self._busy = True
             try:
-                if content is not None:
-                    self._publish_unless_failed(content)
+                if task is not None:
+                    self._publish_unless_failed(*task)
                 elif not self._ticked():
                     return
             finally:
@@ -83,9 +94,9 @@ class Worker:
                     self._busy = False
                     self._changed.notify_all()
 
-    def _publish_unless_failed(self, content: FileContent) -> None:
+    def _publish_unless_failed(self, content: FileContent, encoding: Encoding | None) -> None:
         if self.failure is None:
-            self._keep_failure(lambda: self._publish(content))
+            self._keep_failure(lambda: self._publish(content, encoding))
 
     def _ticked(self) -> bool:
         """Tick; False if nobody is there any more for whom."""

@@ -310,7 +310,8 @@ class Writer:
             if self._worker is not None:
                 msg = "this writer is inside a with block already"
                 raise OpenMirrorError(msg, table=self._table.label)
-            self._worker = Worker(partial(self._gate.guarded, self._publisher.publish), weakref.WeakMethod(self._tick))
+            publish = partial(self._gate.guarded, self._publisher.publish)
+            self._worker = Worker(self._publisher.encode, publish, weakref.WeakMethod(self._tick))
         return self
 
     def __exit__(

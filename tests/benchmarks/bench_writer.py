@@ -1,11 +1,13 @@
 """1 M rows of 12 columns into 100 files, against a bare pyarrow loop that writes the same rows into the same number of files.
 
-The floor does what a careful script would: a table per 10,000 rows, `pq.write_table` to a local path, nothing else: no
-markers, no checks, no names that resume, no sync to disk.
+The floor is a table per 10,000 rows and `pq.write_table` to a local path: no markers, no checks, no names that resume.
+It stands in two versions: bare, and with each file and its folder synced to disk, as the writer does before it calls a file
+published.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -65,7 +67,26 @@ def _table(folder: Path):
     return LandingZone(folder).table("bench", key_columns=["id"], columns=COLUMNS)
 
 
-def test_dict_rows(rows, tmp_path):
+def _bare(folder: Path, parts, *, synced: bool) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for number, part in enumerate(parts):
+        pq.write_table(part, folder / f"{number:020d}.parquet")
+        if synced:
+            _sync(folder / f"{number:020d}.parquet")
+            _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.parametrize("synced", [False, True], ids=["bare", "synced"])
+def test_dict_rows(rows, tmp_path, synced):
     schema = _table(tmp_path / "zone").columns
 
     def ours():
@@ -73,17 +94,16 @@ def test_dict_rows(rows, tmp_path):
             writer.upsert(rows, position=1)
 
     def floor():
-        shutil.rmtree(tmp_path / "bare", ignore_errors=True)
-        (tmp_path / "bare").mkdir()
-        for number in range(ROWS // FILE_ROWS):
-            part = rows[number * FILE_ROWS : (number + 1) * FILE_ROWS]
-            pq.write_table(pa.Table.from_pylist(part, schema=schema), tmp_path / "bare" / f"{number:020d}.parquet")
+        starts = range(0, ROWS, FILE_ROWS)
+        parts = (pa.Table.from_pylist(rows[n : n + FILE_ROWS], schema=schema) for n in starts)
+        _bare(tmp_path / "bare", parts, synced=synced)
 
-    ratio("1 M dict rows x 12 into 100 files, against from_pylist and write_table", ours, floor)
+    ratio(f"1 M dict rows x 12 into 100 files, against from_pylist and write_table{', synced' * synced}", ours, floor)
     assert len(list((tmp_path / "zone" / "bench").glob("0*.parquet"))) == ROWS // FILE_ROWS
 
 
-def test_arrow(rows, tmp_path):
+@pytest.mark.parametrize("synced", [False, True], ids=["bare", "synced"])
+def test_arrow(rows, tmp_path, synced):
     table = pa.Table.from_pylist(rows, schema=_table(tmp_path / "zone").columns)
 
     def ours():
@@ -91,11 +111,8 @@ def test_arrow(rows, tmp_path):
             writer.upsert(table, position=1)
 
     def floor():
-        shutil.rmtree(tmp_path / "bare", ignore_errors=True)
-        (tmp_path / "bare").mkdir()
-        for number in range(ROWS // FILE_ROWS):
-            part = table.slice(number * FILE_ROWS, FILE_ROWS)
-            pq.write_table(part, tmp_path / "bare" / f"{number:020d}.parquet")
+        parts = (table.slice(n, FILE_ROWS) for n in range(0, ROWS, FILE_ROWS))
+        _bare(tmp_path / "bare", parts, synced=synced)
 
-    ratio("1 M Arrow rows x 12 into 100 files, against write_table", ours, floor)
+    ratio(f"1 M Arrow rows x 12 into 100 files, against write_table{', synced' * synced}", ours, floor)
     assert len(list((tmp_path / "zone" / "bench").glob("0*.parquet"))) == ROWS // FILE_ROWS

@@ -134,12 +134,12 @@ def test_a_mirror_that_is_stopped_after_each_of_its_steps_gives_the_same_table(
     while not ended:
         zone = LandingZone(StoppingStorage(scene))
         try:
-            Mirror(spark, zone, scene.target, files_per_commit=4).run_once().raise_for_failures()
+            Mirror(spark, zone, scene.target, files_per_commit=5).run_once().raise_for_failures()
             ended = True
         except Stopped as stop:
             stops[str(stop)] += 1
         assert [spark.conf.get(name, None) for name in TXN] == [None, None], "the next INSERT would be dropped"
-    assert (len(scene.published), stops) == (13, {"claim": 4, "commit": 4, "move": 12})
+    assert (len(scene.published), stops) == (13, {"claim": 3, "commit": 3, "move": 12})
     scene.check(spark)
 
 
@@ -158,9 +158,10 @@ class Moment:
     seconds: float
 
     @classmethod
-    def drawn(cls, chance: random.Random) -> Self:
+    def drawn(cls, chance: random.Random, batches: int) -> Self:
+        """Draw a moment in the first batches of three files."""
         kind = chance.choice(["claim", "data", "commit", "move"])
-        n = chance.randint(1, 10 if kind == "move" else 4)
+        n = chance.randint(1, 3 * batches - 1 if kind == "move" else batches)
         return cls(kind, n, chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)]))
 
     def has_come(self, scene: Scene) -> bool:
@@ -211,10 +212,10 @@ def kill(scene: Scene, moment: Moment) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-def kill_two(spark: SparkSession, folder: Path, seed: int) -> None:
+def kill_two(spark: SparkSession, folder: Path, seed: int, batches: int) -> None:
     """Kill two mirrors, each on a zone of its own; they run at once, for the start of Java takes most of the time."""
     chance = random.Random(seed)
-    moments = [Moment.drawn(chance) for _ in range(2)]
+    moments = [Moment.drawn(chance, batches) for _ in range(2)]
     try:
         scenes = [Scene(folder / str(number)) for number in range(2)]
         with ThreadPoolExecutor(2) as pool:
@@ -227,7 +228,7 @@ def kill_two(spark: SparkSession, folder: Path, seed: int) -> None:
 
 
 def test_a_mirror_that_is_killed_and_started_again_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
-    kill_two(spark, tmp_path, random.randrange(2**32))
+    kill_two(spark, tmp_path, random.randrange(2**32), batches=2)
 
 
 @pytest.mark.exhaustive
@@ -235,4 +236,4 @@ def test_a_mirror_that_is_killed_and_started_again_gives_the_same_table(spark: S
 def test_forty_mirrors_that_are_killed_and_started_again_give_the_same_table(
     spark: SparkSession, tmp_path: Path, _: int
 ) -> None:
-    kill_two(spark, tmp_path, random.randrange(2**32))
+    kill_two(spark, tmp_path, random.randrange(2**32), batches=4)

@@ -100,7 +100,7 @@ def test_a_name_appears_when_its_bytes_are_durable_and_then_the_folder_is_synced
     monkeypatch.setattr(os, "fsync", seen_fsync)
     monkeypatch.setattr(os, "link", seen_link)
     storage.create("t/1", b"12345")
-    assert steps == ["sync 5 bytes", "name 1, before only _*.tmp", "sync folder"]
+    assert steps == ["sync 5 bytes", "name 1, before only _*.staged", "sync folder"]
 
 
 def test_a_new_folder_is_synced_into_the_one_above_it(
@@ -128,7 +128,7 @@ def test_a_process_that_is_killed_leaves_a_temporary_file_and_no_name(
     _kill(tmp_path / "zone", function, which, "storage.create('t/1', b'half')")
     [leftover] = storage.names("t").files
     assert leftover.startswith("_")
-    assert leftover.endswith(".tmp")
+    assert leftover.endswith(".staged")
     assert storage.create("t/1", b"whole") is not None
     assert _data(storage, "t/1") == b"whole"
 
@@ -207,7 +207,7 @@ def test_a_second_name_of_a_file_does_not_make_it_go_when_it_is_renamed_to_itsel
     storage: LocalStorage, tmp_path: Path
 ) -> None:
     storage.create("f", b"data")
-    os.link(tmp_path / "zone" / "f", tmp_path / "zone" / "_leftover.tmp")
+    os.link(tmp_path / "zone" / "f", tmp_path / "zone" / "_leftover.staged")
     assert not storage.rename("f", "f")
     assert _data(storage, "f") == b"data"
 

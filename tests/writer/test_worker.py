@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from openmirror_writer.formats import Encoding
 from openmirror_writer.writer.cut import FileContent
 from openmirror_writer.writer.worker import Worker
 
@@ -19,13 +20,24 @@ def no_tick() -> Callable[[], None]:
     return lambda: None
 
 
+def unencoded(content: FileContent) -> Encoding:
+    raise AssertionError("nothing was to be encoded")
+
+
+class Encoded(Encoding):
+    """Stands for encoded rows where nobody looks into them."""
+
+    def __init__(self, content: FileContent) -> None:
+        self.content = content
+
+
 def numbered(position: int) -> FileContent:
     return FileContent((), "following", position)
 
 
 def test_files_are_published_in_their_order() -> None:
     published: list[FileContent] = []
-    worker = Worker(published.append, no_tick)
+    worker = Worker(Encoded, lambda file, _: published.append(file), no_tick)
     for number in range(20):
         worker.submit(numbered(number))
     worker.wait()
@@ -36,7 +48,7 @@ def test_files_are_published_in_their_order() -> None:
 def test_stop_waits_for_the_file_in_flight_and_ends_the_thread() -> None:
     go, published = threading.Event(), []
     before = threading.active_count()
-    worker = Worker(lambda file: (go.wait(), published.append(file))[1], no_tick)
+    worker = Worker(unencoded, lambda file, _: (go.wait(), published.append(file))[1], no_tick)
     worker.submit(FILE)
     threading.Timer(0.05, go.set).start()
     worker.stop()
@@ -48,12 +60,12 @@ def test_stop_waits_for_the_file_in_flight_and_ends_the_thread() -> None:
 def test_what_a_file_raises_comes_at_the_next_submit_and_wait_and_no_file_follows_it() -> None:
     published: list[FileContent] = []
 
-    def publish(file: FileContent) -> None:
+    def publish(file: FileContent, encoding: Encoding | None) -> None:
         if file.position == 1:
             raise ValueError("refused")
         published.append(file)
 
-    worker = Worker(publish, no_tick)
+    worker = Worker(Encoded, publish, no_tick)
     worker.submit(numbered(0))
     worker.submit(numbered(1))
     with pytest.raises(ValueError, match="refused"):
@@ -72,7 +84,7 @@ def test_an_idle_worker_ticks_and_keeps_what_the_tick_raises() -> None:
         ticked.set()
         raise ValueError("in the tick")
 
-    worker = Worker(lambda _: None, lambda: tick)
+    worker = Worker(unencoded, lambda *_: None, lambda: tick)
     assert ticked.wait(30)
     with pytest.raises(ValueError, match="in the tick"):
         worker.submit(FILE)
@@ -85,8 +97,26 @@ def test_the_thread_ends_when_nobody_is_there_any_more() -> None:
             pass
 
     owner = Owner()
-    worker = Worker(lambda _: None, weakref.WeakMethod(owner.tick))
+    worker = Worker(unencoded, lambda *_: None, weakref.WeakMethod(owner.tick))
     del owner
     gc.collect()
     worker._thread.join(30)
     assert not worker._thread.is_alive()
+
+
+def test_a_file_is_encoded_by_the_caller_while_the_one_before_is_published() -> None:
+    go, seen = threading.Event(), []
+
+    def publish(file: FileContent, encoding: Encoding | None) -> None:
+        go.wait()
+        seen.append((file.position, encoding and encoding.content.position))
+
+    def encode(content: FileContent) -> Encoding:
+        go.set()  # the first file cannot go on before the second one is encoded
+        return Encoded(content)
+
+    worker = Worker(encode, publish, no_tick)
+    worker.submit(numbered(0))
+    worker.submit(numbered(1))
+    worker.stop()
+    assert seen == [(0, None), (1, 1)]
