@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from openmirror_writer.errors import UnknownPositionError
+from openmirror_writer.errors import InvalidRowError, UnknownPositionError
 from openmirror_writer.position import Position, compare
 from openmirror_writer.rows import Needs, is_arrow, peek_columns
 from openmirror_writer.schema import check_keys
@@ -48,6 +48,12 @@ def some_rows(rows: Rows) -> Rows | None:
     for first in iterator:
         return itertools.chain([first], iterator)
     return None
+
+
+def no_changes(changes: object, table: str) -> InvalidRowError:
+    """Return the error for what `Writer.write` does not take."""
+    msg = "write() takes ChangeBatches with markers, or Arrow whose last column is __rowMarker__"
+    return InvalidRowError(msg, table=table, value=changes)
 
 
 def full_rows(columns: pa.Schema, keys: tuple[str, ...], table: str) -> Needs:

@@ -188,6 +188,7 @@ class Cutter:
         self._without_buffer = (progress, skip)  # where to go on if the buffer is lost
         self._buffer = _Gathered()
         self._cut_rows = 0
+        self.rows_in_hand = 0  # of files that were cut, and not yet handed over to be published
         self._call: Call | None = None
         self._call_rows = _Gathered()
         self._call_base = progress  # behind those rows of the call that are cut or skipped
@@ -320,6 +321,10 @@ class Cutter:
         self._refuse_inside_call()
         return self._cut_buffer() if self._buffer.rows else None
 
+    def handed_over(self, content: FileContent) -> None:
+        """Take note that a file is published, or somebody else takes care that it is."""
+        self.rows_in_hand -= content.rows
+
     def discard(self) -> int:
         """Forget what is buffered, and go on as a new writer would that finds the last file; return how many rows.
 
@@ -398,6 +403,7 @@ class Cutter:
         content = _file(rows.batches, progress, at)
         self._without_buffer = (Progress(progress.state, progress.position), Skip.of(content.pending))
         self._cut_rows += content.rows
+        self.rows_in_hand += content.rows
         return content
 
 

@@ -18,13 +18,16 @@ class Gate:
         failure: What the publish raised that failed; None if none did. The folder is then not known any more.
     """
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, is_whole: Callable[[], bool] = lambda: True) -> None:
         """Let this process in.
 
         Args:
             table: Label for errors.
+            is_whole: Whether no row is lost. Asked when an error goes out, which may be an interrupt at any place; if
+                not, the error is the failure.
         """
         self._table = table
+        self._is_whole = is_whole
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._is_told = False
@@ -61,6 +64,8 @@ class Gate:
             try:
                 yield
             except BaseException as error:
+                if self.failure is None and not self._is_whole():
+                    self.failure = error
                 self._is_told = self._is_told or error is self.failure
                 raise
 

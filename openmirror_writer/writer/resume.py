@@ -83,7 +83,7 @@ def open_table(table: LandingTable, start_at: Position, clock: Callable[[], floa
         columns = _columns(footer, keys, table, state.data_path(last))
         if footer.record is None:
             return _behind_foreign(state, columns, table, keys, start_at, proof_at)
-        _refuse_other_generation(footer.record, state, table)
+        yield from _refuse_other_generation(footer.record, state, table)
         record, next_advance = yield from _with_advances(footer.record, state)
         return Resumed(
             state.generation,
@@ -260,17 +260,29 @@ def _behind_foreign(  # noqa: PLR0917 - all that was found
     )
 
 
-def _refuse_other_generation(record: Record, state: FolderState, table: LandingTable) -> None:
+def _refuse_other_generation(record: Record, state: FolderState, table: LandingTable) -> Steps[None]:
     if record.generation == state.generation:
         return
     if state.generation is None:
         msg = "the folder's _generation.json is gone, files of a dropped life are left: run drop_table, then load again"
     else:
+        late = yield from _late_files(state, table)
         msg = (
             f"the last file belongs to generation {record.generation}, the folder to {state.generation}: it was on its "
-            "way when the table was dropped and came late; it is not in the table: delete it"
+            f"way when the table was dropped and came late; these files are not in the table, delete them: {', '.join(late)}"
         )
     raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
+
+
+def _late_files(state: FolderState, table: LandingTable) -> Steps[list[str]]:
+    """Return the files from the last one down that belong to another generation than the folder."""
+    late: list[str] = []
+    for number in sorted(state.names.data, reverse=True):
+        footer = yield from table.format.read_footer(state.data_path(number), state.names.data[number].size)
+        if footer is None or footer.record is None or footer.record.generation == state.generation:
+            break
+        late.append(state.data_path(number))
+    return late
 
 
 def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, int]]:

@@ -24,6 +24,7 @@ from openmirror_writer.writer.calls import (
     delete_rows,
     full_rows,
     inferred_columns,
+    no_changes,
     some_rows,
 )
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, State
@@ -77,7 +78,6 @@ class Writer:
             StorageError: The storage failed.
         """
         self._table = table
-        self._gate = Gate(table.label)
         self._roll = roll
         self._advance_interval = advance_interval
         self._worker: Worker | None = None
@@ -86,6 +86,8 @@ class Writer:
         resumed = self._publisher.resumed
         self._keys = resumed.keys
         self._cutter = Cutter(roll, resumed.progress, resumed.skip, table=table.label)
+        cutter = self._cutter
+        self._gate = Gate(table.label, lambda: not cutter.rows_in_hand)
         self._oldest_row_at: float | None = None
         self._recorded_at = time.monotonic()
 
@@ -243,10 +245,10 @@ class Writer:
             return
         with self._changes_call(position):  # refuses before the first batch is taken
             if not isinstance(changes, Iterable):
-                raise self._no_changes(changes)
+                raise no_changes(changes, self._table.label)
         for batch in changes:
             if not isinstance(batch, ChangeBatch) or batch.markers is None:
-                raise self._no_changes(batch)
+                raise no_changes(batch, self._table.label)
             with self._changes_call(batch.position) as at, self._columns_known(batch.rows):
                 rows = check_batch(batch.rows, self._needs(full_rows), 0)
                 self._take(Call(at), judged([ChangeBatch(rows, batch.markers)], self._keys, self._table.label))
@@ -268,8 +270,7 @@ class Writer:
         with self._changes_call(position) as at:
             self._cutter.advance(at)
             if self._worker is None:
-                self._record_advance()
-                self._gate.guarded(self._publisher.confirm)
+                self._settle()
 
     def flush(self) -> list[PublishedFile]:
         """Publish what is buffered and prove that all files stand in the chain.
@@ -284,6 +285,7 @@ class Writer:
         """
         with self._gate.entered():
             self._publish_rest()
+            self._gate.guarded(self._publisher.confirm)
             return self._publisher.take_files()
 
     def discard(self) -> int:
@@ -324,9 +326,7 @@ class Writer:
             try:
                 if error is None:
                     self._gate.refuse_failed()
-                    self._publish_rest()
-                    self._record_advance()
-                    self._gate.guarded(self._publisher.confirm)
+                    self._settle()
             finally:
                 if self._worker is not None:
                     self._worker.stop()
@@ -376,7 +376,7 @@ class Writer:
                 self._publish_all(self._cutter.add(batch, exact=exact))
             self._publish_all(self._cutter.end())
             if self._worker is None or call.load:
-                self._publish_rest()
+                self._settle()
             else:
                 self._look_at_age()
         except BaseException as error:
@@ -392,15 +392,21 @@ class Writer:
     def _publish_all(self, files: list[FileContent]) -> None:
         for content in files:
             if self._worker is not None:
-                self._worker.submit(content)
+                self._gate.guarded(self._worker.submit, content)
             else:
                 self._gate.guarded(self._publisher.publish, content)
+            self._cutter.handed_over(content)
             self._recorded_at = time.monotonic()
 
     def _publish_rest(self) -> None:
         self._publish_all(self._taken())
         if self._worker is not None:
             self._worker.wait()
+
+    def _settle(self) -> None:
+        """Make durable all that was accepted: rows in files, a position without rows in a record behind them."""
+        self._publish_rest()
+        self._record_advance()
         self._gate.guarded(self._publisher.confirm)
 
     def _record_advance(self) -> None:
@@ -432,17 +438,19 @@ class Writer:
     def _tick(self) -> None:
         """Called by the idle worker: what has waited long enough is published, at a call boundary only."""
         with self._gate.entered_if_free() as is_free:
-            if not is_free:
-                return
-            if self._is_too_old():
-                for content in self._taken():
-                    self._gate.guarded(self._publisher.publish, content)
-            elif time.monotonic() - self._recorded_at < self._advance_interval:
-                return
-            else:
-                self._record_advance()
+            if is_free:
+                self._gate.guarded(self._publish_what_waited)
+
+    def _publish_what_waited(self) -> None:
+        for content in self._taken() if self._is_too_old() else []:
+            self._publisher.publish(content)
+            self._cutter.handed_over(content)
             self._recorded_at = time.monotonic()
-            self._gate.guarded(self._publisher.confirm)
+            self._publisher.confirm()
+        if time.monotonic() - self._recorded_at >= self._advance_interval:
+            self._recorded_at = time.monotonic()
+            self._record_advance()
+            self._publisher.confirm()
 
     @contextmanager
     def _call(self, position: Position) -> Iterator[Position]:
@@ -477,10 +485,6 @@ class Writer:
 
     def _needs(self, rows: Callable[[pa.Schema, tuple[str, ...], str], Needs]) -> Needs:
         return rows(self.columns if self.columns is not None else pa.schema([]), self._keys, self._table.label)
-
-    def _no_changes(self, changes: object) -> InvalidRowError:
-        msg = "write() takes ChangeBatches with markers, or Arrow whose last column is __rowMarker__"
-        return InvalidRowError(msg, table=self._table.label, value=changes)
 
     def _note(self, error: BaseException) -> None:
         """Say on an exception that leaves the block what becomes of the rows."""

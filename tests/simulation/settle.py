@@ -40,9 +40,9 @@ def last_writer_ends(world: World) -> bool:
         if isinstance(writer.error, UnknownPositionError) and "run drop_table" in writer.error.message:
             world.run_to_end(world.start(SimDropper(world)))
         elif isinstance(writer.error, UnknownPositionError):
-            assert writer.error.file is not None
-            world.log(f"operator deletes {writer.error.file}")
-            world.carry_out(DeleteFile(writer.error.file, None))
+            for late in writer.error.message.rpartition("delete them: ")[2].split(", "):
+                world.log(f"operator deletes {late}")
+                world.carry_out(DeleteFile(late, None))
         elif isinstance(writer.error, TableGoneError) and (world.drops or world.operator_deletes):
             world.run_to_end(world.start(SimDropper(world)))
         elif isinstance(writer.error, ResumeMismatchError) and (world.fickle or world.operator_deletes):

@@ -134,12 +134,12 @@ def test_a_mirror_that_is_stopped_after_each_of_its_steps_gives_the_same_table(
     while not ended:
         zone = LandingZone(StoppingStorage(scene))
         try:
-            Mirror(spark, zone, scene.target, files_per_commit=5).run_once().raise_for_failures()
+            Mirror(spark, zone, scene.target, files_per_commit=7).run_once().raise_for_failures()
             ended = True
         except Stopped as stop:
             stops[str(stop)] += 1
         assert [spark.conf.get(name, None) for name in TXN] == [None, None], "the next INSERT would be dropped"
-    assert (len(scene.published), stops) == (13, {"claim": 3, "commit": 3, "move": 12})
+    assert (len(scene.published), stops) == (13, {"claim": 2, "commit": 2, "move": 12})
     scene.check(spark)
 
 

@@ -88,7 +88,7 @@ def test_what_is_published_is_logged_without_a_value(
     orders: LandingTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     publisher = FilePublisher(orders, None)
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, logger="openmirror_writer"):
         publisher.publish(a_file("secret position"))
         publisher.advance(Progress("following", "secret position"))
     first, second = caplog.messages
