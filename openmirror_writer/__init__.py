@@ -1,7 +1,7 @@
 """Publish data into Microsoft Fabric open mirroring.
 
-`LandingZone` names where a mirrored database takes its files from, `LandingZone.table` one table, and `Writer` publishes
-rows to it. `replay` gives what the tables hold by the documented semantics. The mirror on Spark is in
+`LandingZone` names where a mirrored database takes its files from, `LandingZone.table` one table, and `Writer`
+publishes rows to it. `replay` gives what the tables hold by the documented semantics. The mirror on Spark is in
 `openmirror_writer.spark`.
 """
 

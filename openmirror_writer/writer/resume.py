@@ -269,7 +269,8 @@ def _refuse_other_generation(record: Record, state: FolderState, table: LandingT
         late = yield from _late_files(state, table)
         msg = (
             f"the last file belongs to generation {record.generation}, the folder to {state.generation}: it was on its "
-            f"way when the table was dropped and came late; these files are not in the table, delete them: {', '.join(late)}"
+            "way when the table was dropped and came late; these files are not in the table, delete them: "
+            f"{', '.join(late)}"
         )
     raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
 

@@ -1,8 +1,8 @@
-"""1 M rows of 12 columns into 100 files, against a bare pyarrow loop that writes the same rows into the same number of files.
+"""1 M rows of 12 columns into 100 files, against a bare pyarrow loop that writes the same rows into as many files.
 
-The floor is a table per 10,000 rows and `pq.write_table` to a local path: no markers, no checks, no names that resume.
-It stands in two versions: bare, and with each file and its folder synced to disk, as the writer does before it calls a file
-published.
+The floor is a table per 10,000 rows and `pq.write_table` to a local path: no markers, no checks, no names that
+resume. It stands in two versions: bare, and with each file and its folder synced to disk, as the writer does before it
+calls a file published.
 """
 
 from __future__ import annotations

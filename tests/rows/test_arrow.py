@@ -62,7 +62,7 @@ class Capsules:
         self.inner = inner
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.inner.__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
+        return self.inner.__arrow_c_stream__(requested_schema)
 
 
 class Capsule:
@@ -72,7 +72,7 @@ class Capsule:
         self.inner = inner
 
     def __arrow_c_array__(self, requested_schema: object = None) -> object:
-        return self.inner.__arrow_c_array__(requested_schema)  # type: ignore[no-untyped-call]
+        return self.inner.__arrow_c_array__(requested_schema)
 
 
 @pytest.mark.parametrize(

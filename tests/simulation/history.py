@@ -1,7 +1,7 @@
-"""Random histories by seed: the worlds of the state machines, driven without hypothesis, which is faster and easily split.
+"""Random histories by seed: the worlds of the state machines without hypothesis, which is faster and easily split.
 
-``python -m tests.simulation.history writers 1000 [RULE...]`` counts what goes wrong without the named rules, and prints the
-shortest history of each kind.
+``python -m tests.simulation.history writers 1000 [RULE...]`` counts what goes wrong without the named rules, and prints
+the shortest history of each kind.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from tests.simulation.mirrors import MirrorModel, MirrorWorld, SimMirror, settle_mirrors
 from tests.simulation.settle import settle
 from tests.simulation.source import SOURCES
-from tests.simulation.world import DAY, FAULTS, Model, SimDropper, SimWriter, World
+from tests.simulation.world import DAY, FAULTS, Model, Process, SimDropper, SimWriter, World
+
 
 def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120) -> World:
     """Writers, a drop, an operator, the service and a clock."""
@@ -23,7 +24,8 @@ def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120)
     repairs = 1 if rng.random() < 0.3 else 0
     writers, drops_left, faults = 3, drops if rng.random() < 0.5 else 0, 3
     fault_rate, pause_rate = rng.choice((0.0, 0.05, 0.15)), rng.choice((0.02, 0.1, 0.25))
-    sticky, current = rng.choice((0.3, 0.7, 0.9, 0.97)), None
+    sticky = rng.choice((0.3, 0.7, 0.9, 0.97))
+    current: Process | None = None
     for _ in range(steps):
         if writers and (not world.processes or rng.random() < 0.06):
             writers -= 1
@@ -45,7 +47,7 @@ def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120)
         elif world.network and rng.random() < 0.15:
             world.deliver(rng.randrange(len(world.network)))
         elif world.processes:
-            if current not in world.processes or rng.random() > sticky:
+            if current is None or current not in world.processes or rng.random() > sticky:
                 current = rng.choice(world.processes)
             fault = "none"
             if faults and rng.random() < fault_rate:
@@ -63,7 +65,8 @@ def random_mirror_history(seed: int, model: MirrorModel, *, steps: int = 120) ->
     rng = random.Random(seed)
     world = MirrorWorld(rng.choice(SOURCES), model)
     writers, drops, crashes = 4, rng.choice((0, 1, 2)), 3
-    sticky, current = rng.choice((0.5, 0.8, 0.95)), None
+    sticky = rng.choice((0.5, 0.8, 0.95))
+    current: Process | None = None
     adversarial = rng.random() < 0.3
     for _ in range(steps):
         chance = rng.random()
@@ -85,12 +88,16 @@ def random_mirror_history(seed: int, model: MirrorModel, *, steps: int = 120) ->
         elif world.network and chance < 0.3:
             world.deliver(rng.randrange(len(world.network)))
         elif world.processes:
-            if current not in world.processes or rng.random() > sticky:
+            if current is None or current not in world.processes or rng.random() > sticky:
                 current = rng.choice(world.processes)
             fault = "none"
             if crashes and rng.random() < 0.04:
                 crashes -= 1
-                fault = rng.choice(("crash before", "crash after")) if isinstance(current.what, SimMirror) else rng.choice(FAULTS)
+                fault = (
+                    rng.choice(("crash before", "crash after"))
+                    if isinstance(current.what, SimMirror)
+                    else rng.choice(FAULTS)
+                )
                 writers += isinstance(current.what, SimWriter) and "crash" in fault
             for _ in range(rng.choice((1, 1, 2, 4, 9))):
                 if current in world.processes:

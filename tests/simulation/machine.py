@@ -16,7 +16,7 @@ _WRITERS = 4
 _FAULTS = 3
 
 
-class Violated(AssertionError):
+class ViolatedError(AssertionError):
     """A history after which something does not hold."""
 
 
@@ -41,7 +41,9 @@ class WriterMachine(RuleBasedStateMachine):
     @rule(calls=st.sampled_from((1, 2, 99)), seconds=st.sampled_from((1.0, 6.0, 4000.0)), moves=st.integers(0, 9))
     def all_others_pause(self, calls, seconds, moves):
         """A writer comes and goes, and the service works, while everybody else is stopped."""
-        self.world.run_to_end(self.world.start(SimWriter(self.world, f"W{self.world.readings + 1}", max_calls=calls, rng=None)))
+        self.world.run_to_end(
+            self.world.start(SimWriter(self.world, f"W{self.world.readings + 1}", max_calls=calls, rng=None))
+        )
         self.service_works(9, moves, 0)
         self.world.pass_time(seconds)
 
@@ -76,7 +78,7 @@ class WriterMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.world.operator_deletes and len(self.world.chain) > 1)
     @rule(calls=st.sampled_from((0, 1, 2)))
     def operator_repairs(self, calls):
-        """The last file is deleted before it was applied; perhaps a new writer takes its place, while an old one still lives."""
+        """The last file is deleted before it was applied; a new writer may take its place while an old one lives."""
         self.world.operator_deletes_last()
         if calls and self.world.operator_deletes:
             self.world.run_to_end(
@@ -87,7 +89,7 @@ class WriterMachine(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         if settle(self.world):
-            raise Violated("\n".join([*self.world.bad, *self.world.trace]))
+            raise ViolatedError("\n".join([*self.world.bad, *self.world.trace]))
 
     def _go(self, process, steps, fault):
         for _ in range(steps):
@@ -117,7 +119,9 @@ class MirrorMachine(RuleBasedStateMachine):
         self._go(self.world.start_mirror(limit), steps, "none")
 
     @precondition(lambda self: self.world.processes)
-    @rule(who=st.integers(0, 3), steps=st.integers(0, 15), fault=st.sampled_from(("none", "crash before", "crash after")))
+    @rule(
+        who=st.integers(0, 3), steps=st.integers(0, 15), fault=st.sampled_from(("none", "crash before", "crash after"))
+    )
     def goes_on(self, who, steps, fault):
         if self.crashes == _FAULTS:
             fault = "none"
@@ -135,7 +139,7 @@ class MirrorMachine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "world") and settle_mirrors(self.world):
-            raise Violated("\n".join([*self.world.bad, *self.world.trace]))
+            raise ViolatedError("\n".join([*self.world.bad, *self.world.trace]))
 
     def _writer(self, calls):
         name = f"W{self.world.readings + 1}"

@@ -1,10 +1,10 @@
-"""Mirrors in the world: the real pass over a table, a Delta table that behaves as Delta was measured to, and its faults."""
+"""Mirrors in the world: the real pass over a table, and a Delta table that behaves as Delta was measured to."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from openmirror_writer.errors import OpenMirrorError, UnknownPositionError
@@ -13,7 +13,6 @@ from openmirror_writer.replay import replay
 from openmirror_writer.spark.mirror.columns import columns_of
 from openmirror_writer.spark.mirror.state import TableName, TargetState, Unreadable, unpack
 from openmirror_writer.spark.mirror.steps import (
-    Bad,
     Commit,
     Conflict,
     Done,
@@ -55,7 +54,7 @@ class Moment:
 
 @dataclass
 class DeltaTable:
-    """Optimistic transactions: a statement sees the table as it was when it began, and commits only if nobody else did."""
+    """Optimistic transactions: a statement sees the table as it began, and commits only if nobody else did."""
 
     rows: dict[int, list[str | None]] = field(default_factory=dict)
     state: TargetState = field(default_factory=TargetState)
@@ -173,7 +172,11 @@ class MirrorWorld(World):
             return Created("never")
         if self.mirror_model.moves_by_name and isinstance(request, RenameFile):
             request = replace(request, if_identity=None)
-        if isinstance(request, DeleteFile) and "/_ProcessedFiles/" in request.path and request.path in self.store.objects:
+        if (
+            isinstance(request, DeleteFile)
+            and "/_ProcessedFiles/" in request.path
+            and request.path in self.store.objects
+        ):
             self.purged[request.path] = self.store.objects[request.path]
         return super().carry_out(request)
 
@@ -195,7 +198,7 @@ def settle_mirrors(world: MirrorWorld) -> list[str]:
         world.deliver(0)
     if not last_writer_ends(world):
         return world.bad
-    result = None
+    result: Any = None
     for _ in range(6):
         world.store.now += 60
         mirror = SimMirror(world, "M-last", 3)

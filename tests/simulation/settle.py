@@ -1,4 +1,4 @@
-"""The end of a history: everybody who lives goes on alone, late requests land, one last writer finishes; then all must agree."""
+"""The end of a history: everybody who lives ends, late requests land, a last writer finishes; then all must agree."""
 
 from __future__ import annotations
 
@@ -76,5 +76,10 @@ def _check_successes(world: World) -> None:
     in_chain = {r.batch for r in world.chain}
     lost = {r.writer for r in world.stale if r.batch not in in_chain}
     for what in world.finished:
-        if isinstance(what, SimWriter) and what.done and what.name in lost and not (world.drops or world.operator_deletes):
+        if (
+            isinstance(what, SimWriter)
+            and what.done
+            and what.name in lost
+            and not (world.drops or world.operator_deletes)
+        ):
             world.fail(f"{what.name} ended well, and a file of it is not in the table")

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch
 
-COLUMNS = pa.schema([pa.field("k", pa.int64()), pa.field("v", pa.string())])
+_TYPES: dict[str, pa.DataType] = {"k": pa.int64(), "v": pa.string()}
+COLUMNS = pa.schema(_TYPES)
 Row = tuple[int, int, str | None]  # marker, key, value
 
 
@@ -125,5 +126,14 @@ SOURCES = [
             ("insert", (_i(2, "h"),)),
         ),
     ),
-    Source((), tuple(("upsert" if i % 3 else "insert", (_u(i % 3, f"v{i}"), _u(5, f"w{i}")) if i % 3 else (_i(0, f"v{i}"), _i(6, f"x{i}"))) for i in range(9))),
+    Source(
+        (),
+        tuple(
+            (
+                "upsert" if i % 3 else "insert",
+                (_u(i % 3, f"v{i}"), _u(5, f"w{i}")) if i % 3 else (_i(0, f"v{i}"), _i(6, f"x{i}")),
+            )
+            for i in range(9)
+        ),
+    ),
 ]

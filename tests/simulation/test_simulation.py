@@ -1,4 +1,4 @@
-"""The protocols of writer, drop and mirror hold in adversarial histories; and the histories find what is put in on purpose."""
+"""The protocols of writer, drop and mirror hold in adversarial histories, which find what is left out on purpose."""
 
 from __future__ import annotations
 

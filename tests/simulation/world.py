@@ -1,7 +1,7 @@
-"""An adversarial world for the protocols: any interleaving, lost and late answers, crashes at every request, pauses, drops.
+"""An adversarial world for the protocols: any interleaving, lost and late answers, crashes, pauses, drops.
 
-A process is a generator that yields a request; the world decides who goes next and what happens to the request. `Faults` are
-faults of the model: each takes one rule of the design away, and the histories must then go wrong.
+A process is a generator that yields a request; the world decides who goes next and what happens to the request. A
+`Model` takes rules of the design away: the histories must then go wrong.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import OpenMirrorError
-from openmirror_writer.lifecycle import dropping
-from openmirror_writer.layout import GENERATION, data_number
-from openmirror_writer.metadata import Generation
 from openmirror_writer.formats import Footer, footer_of, read_rows
+from openmirror_writer.layout import GENERATION, data_number
+from openmirror_writer.lifecycle import dropping
+from openmirror_writer.metadata import Generation
 from openmirror_writer.record import Record
 from openmirror_writer.storage import Content, Created, CreateFile, Entry, ListFolder, Listing, Lost
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, Skip
@@ -131,7 +131,9 @@ class Process:
 
 class SimDropper:
     def __init__(self, world: World) -> None:
-        self.world, self.error, self.done = world, None, False
+        self.world = world
+        self.error: OpenMirrorError | None = None
+        self.done = False
 
     def run(self) -> Generator[Any, Any, None]:
         before = self.world.generation()
@@ -146,7 +148,7 @@ class SimDropper:
 
 
 class Service:
-    """The mirroring service, as the design's mirror does it: follows the chain, keeps its last file, moves the others."""
+    """The mirroring service, as the design's mirror does it: follows the chain, keeps its last file, moves others."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -182,7 +184,9 @@ class Service:
     def move(self, rng: random.Random, most: int) -> None:
         footers = self.world.footers()
         movable = [
-            n for n, f in footers.items() if n < self.mark and f.record is not None and f.record.batch == self.applied.get(n)
+            n
+            for n, f in footers.items()
+            if n < self.mark and f.record is not None and f.record.batch == self.applied.get(n)
         ]
         for n in rng.sample(movable, min(most, len(movable))):
             name = f"{n:020d}.parquet"
@@ -307,7 +311,11 @@ class World:
     def pass_time(self, seconds: float) -> None:
         self.store.now += seconds
         self.log(f"{seconds:.0f} s pass")
-        for path in [p for p, s in self.store.objects.items() if "/_ProcessedFiles/" in p and self.store.now - s.modified > 7 * DAY]:
+        for path in [
+            p
+            for p, s in self.store.objects.items()
+            if "/_ProcessedFiles/" in p and self.store.now - s.modified > 7 * DAY
+        ]:
             self.purged[path] = self.store.objects.pop(path)
 
     def restored(self) -> SimStore:

@@ -194,10 +194,17 @@ def mirror_process(scene: Scene) -> Iterator[subprocess.Popen[str]]:
     )
     try:
         yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=PATIENCE)
+    except BaseException as error:
+        error.add_note(killed(process))
+        raise
+    killed(process)
+
+
+def killed(process: subprocess.Popen[str]) -> str:
+    """Kill a process and its Java; returns what they printed, which ends when the last of them is gone."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate(timeout=PATIENCE)[0]
 
 
 def kill(scene: Scene, moment: Moment) -> None:
@@ -205,7 +212,7 @@ def kill(scene: Scene, moment: Moment) -> None:
     deadline = time.monotonic() + PATIENCE
     with mirror_process(scene) as process:
         while not moment.has_come(scene):
-            assert process.poll() is None, process.communicate()[0]
+            assert process.poll() is None
             assert time.monotonic() < deadline, "the mirror hangs"
             time.sleep(0.002)
         time.sleep(moment.seconds)

@@ -28,13 +28,13 @@ STALE = f"orders/{data_file(2)}"
 @contextmanager
 def paused_writer(zone: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a writer and wait until it has stopped itself; it is gone in the end, whatever happens."""
-    process = subprocess.Popen([sys.executable, str(SCRIPT), str(zone)], stdout=subprocess.PIPE, encoding="utf-8")
-    try:
-        assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    command = [sys.executable, str(SCRIPT), str(zone)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        try:
+            assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
+            yield process
+        finally:
+            process.kill()
 
 
 def rows(spark: SparkSession, target: Path) -> list[tuple[Any, ...]]:

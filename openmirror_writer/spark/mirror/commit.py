@@ -71,10 +71,12 @@ class DeltaTable:
     Attributes:
         location: Of the table, as Spark reads it.
         deletion_vectors: Whether a table that is created has deletion vectors.
+        littered: Whether files stand there though there is no table: a statement was killed, or is under way.
     """
 
     location: str
     deletion_vectors: bool
+    littered: bool = False
 
     @property
     def sql(self) -> str:
@@ -134,7 +136,9 @@ def statement(commit: Commit, table: DeltaTable, view: str) -> str:
     if commit.kind in {"rebuild", "drop"}:
         properties = ", ".join(f"{_text(k)} = {_text(v)}" for k, v in table_properties(commit, table).items())
         # Where no table was seen, one that stands there by now must not be replaced: it holds what others applied.
-        create = "CREATE TABLE" if commit.expected is None else "CREATE OR REPLACE TABLE"
+        # CREATE TABLE refuses it, but refuses any file too; among litter, Delta skips what is not above the version.
+        is_free = commit.expected is None and not table.littered
+        create = "CREATE TABLE" if is_free else "CREATE OR REPLACE TABLE"
         return (
             f"{create} {table.sql} USING delta TBLPROPERTIES ({properties}) "  # noqa: S608 - every name is quoted
             f"AS SELECT {listed} FROM {view}"

@@ -36,7 +36,7 @@ from openmirror_writer.spark.mirror.steps import (
     Skipped,
     table_pass,
 )
-from openmirror_writer.storage import Steps, answer_to, open_storage, perform
+from openmirror_writer.storage import Steps, answer_to, listing, open_storage, perform
 from openmirror_writer.zone import LandingZone
 
 _FOOTER_THREADS = 16
@@ -201,9 +201,12 @@ class Mirror:
 
     def _commit(self, commit: Commit) -> CommitAnswer:
         """Run the statement if the table is as it was planned on, and ask the log what became of it."""
-        if perform(self._target, read_target(commit.table.target)).version != commit.expected:
+        before = perform(self._target, read_target(commit.table.target))
+        if before.version != commit.expected:
             return Skipped()
-        table = DeltaTable(self._target.location(commit.table.target), self._deletion_vectors)
+        there = perform(self._target, listing(commit.table.target))
+        littered = not before.exists and bool(there.files or there.folders)
+        table = DeltaTable(self._target.location(commit.table.target), self._deletion_vectors, littered)
         locations = [self._zone.storage.location(f"{commit.table.folder}/{file.name}") for file in commit.files]
         outcome = run_commit(self._spark, commit, table, locations)
         state = perform(self._target, read_target(commit.table.target))

@@ -131,9 +131,9 @@ def test_a_statement_that_was_carried_out_is_skipped(bench: Bench) -> None:
     assert bench.commits() == 3
 
 
-def send(bench: Bench, commit: Commit, folder: Folder) -> object:
+def send(bench: Bench, commit: Commit, folder: Folder, *, littered: bool = False) -> object:
     """Run a statement without asking first whether the table is as it was planned on."""
-    table = DeltaTable(str(bench.target / commit.table.target), deletion_vectors=True)
+    table = DeltaTable(str(bench.target / commit.table.target), deletion_vectors=True, littered=littered)
     return run_commit(bench.spark, commit, table, [location(folder, file.number) for file in commit.files])
 
 
@@ -174,6 +174,7 @@ def test_a_statement_that_was_planned_before_another_mirror_worked_changes_nothi
     bench.mirror.run_once().raise_for_failures()
     assert isinstance(bench.mirror._answer(late), Skipped)
     assert isinstance(send(bench, late, folder), Conflict)
+    send(bench, late, folder, littered=True)
     assert bench.rows() == [(1, "a"), (2, "b")]
 
 
@@ -192,6 +193,16 @@ def test_a_mirror_that_is_stopped_around_its_commit_and_run_again_gives_the_same
     bench.mirror.run_once().raise_for_failures()
     assert bench.rows() == [(1, "b")]
     assert (bench.commits(), folder.numbers()) == (1, [2])
+
+
+@pytest.mark.parametrize("left", ["part-0.parquet", f"_delta_log/.{0:020d}.json.killed.tmp"])
+def test_what_a_killed_first_statement_left_stops_no_table(bench: Bench, left: str) -> None:
+    file = bench.target / "dbo/orders" / left
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"half")
+    bench.folder().write(1, (None, 1, "a"))
+    bench.mirror.run_once().raise_for_failures()
+    assert (bench.rows(), bench.commits()) == ([(1, "a")], 1)
 
 
 def test_a_dropped_folder_empties_the_table_and_a_new_one_rebuilds_it_each_in_one_commit(bench: Bench) -> None:
