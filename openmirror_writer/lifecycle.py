@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError
-from openmirror_writer.layout import DROPPING, GENERATION, MOVED, drop_record
+from openmirror_writer.layout import DROPPING, GENERATION, drop_record
 from openmirror_writer.metadata import Generation, parse
 from openmirror_writer.storage import (
     Created,
@@ -66,10 +66,14 @@ def dropping(table: LandingTable) -> Steps[None]:
 
 
 def _standing(table: LandingTable) -> Steps[dict[str, Entry]]:
+    """Return every file below the table's folder, also in folders that are none of ours."""
     found: dict[str, Entry] = {}
-    for folder in (table.folder, *(table.path(name) for name in MOVED)):
+    folders = [table.folder]
+    while folders:
+        folder = folders.pop(0)
         inside = yield from listing(folder)
         found |= {f"{folder}/{name}": entry for name, entry in inside.files.items()}
+        folders += [f"{folder}/{name}" for name in sorted(inside.folders)]
     return found
 
 

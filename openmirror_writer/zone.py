@@ -106,7 +106,8 @@ class LandingZone:
             unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.
 
         Raises:
-            SchemaRefusedError: A name, type or key that the service would refuse, or an option that is none of these.
+            SchemaRefusedError: A name, type or key that the service would refuse, an option that is none of these, or
+                upserts without key columns.
         """
         check_name("table", name)
         if schema_name is not None:
@@ -125,6 +126,9 @@ class LandingZone:
             check_keys(keys, schema, table=label)
         _refuse_unknown(label, "file_order", file_order, ("sequential",))
         _refuse_unknown(label, "unmarked_rows", unmarked_rows, ("insert", "upsert"))
+        if keys == () and unmarked_rows == "upsert":
+            msg = 'unmarked_rows="upsert" needs key columns, and key_columns is []: leave it out, or name the key'
+            raise SchemaRefusedError(msg, table=label)
         if not isinstance(format, Parquet):
             msg = f"format={format!r} is no file format; use Parquet(...)"
             raise SchemaRefusedError(msg, table=label)

@@ -68,7 +68,7 @@ def delete_rows(columns: pa.Schema, keys: tuple[str, ...], table: str) -> Needs:
 
 
 def check_keyless_position(position: Position, last: Position, table: str) -> None:
-    """Refuse a position that does not go up: rows of a keyless table cannot be published twice without harm.
+    """Refuse a position that goes back: rows of a keyless table cannot be published twice without harm.
 
     Args:
         position: Of the call.

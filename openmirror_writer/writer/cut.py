@@ -189,6 +189,7 @@ class Cutter:
         self._buffer = _Gathered()
         self._cut_rows = 0
         self.rows_in_hand = 0  # of files that were cut, and not yet handed over to be published
+        self._is_ending = False  # the rows of a call are on their way into the buffer
         self._call: Call | None = None
         self._call_rows = _Gathered()
         self._call_base = progress  # behind those rows of the call that are cut or skipped
@@ -200,6 +201,11 @@ class Cutter:
     def buffered_rows(self) -> int:
         """Rows that wait for a file."""
         return self._buffer.rows
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each row stands in one place; an interrupt can leave some in none, or in two."""
+        return not self.rows_in_hand and not self._is_ending
 
     @property
     def rows_taken(self) -> int:
@@ -266,6 +272,7 @@ class Cutter:
             progress = progress.at(progress.position if call.position is None else call.position, state="following")
         elif call.position is not None:
             progress = progress.at(call.position)
+        self._is_ending = True
         for batch in self._call_rows.batches:
             self._buffer.add(batch)
         if not self._buffer.rows and not call.load and self.progress.state == "new" and not progress.rows:
@@ -275,6 +282,7 @@ class Cutter:
             self._without_buffer = (progress, self.skip)
         self._call = None
         self._call_rows = _Gathered()
+        self._is_ending = False
         if call.load or self._buffer.rows >= self._roll.rows or self._buffer.bytes >= self._roll.bytes:
             return [self._cut_buffer()]
         return []
@@ -304,9 +312,12 @@ class Cutter:
 
         Raises:
             ResumeMismatchError: It is the position whose published rows have not all come again.
-            OpenMirrorError: A call is under way in this thread.
+            OpenMirrorError: The position is None; or a call is under way in this thread.
         """
         self._refuse_inside_call()
+        if position is None:
+            msg = "advance got None, which would go back to the beginning of the source: give the position reached"
+            raise OpenMirrorError(msg, table=self._table)
         self._check_skip_at_end(Call(position))
         self.progress = self.progress.at(position)
         if not self._buffer.rows:
@@ -387,8 +398,9 @@ class Cutter:
 
     def _cut_call(self) -> FileContent:
         assert self._call is not None  # noqa: S101 - only a call is cut
-        self._call_base = self._behind_call()
-        content = self._cut(self._call_rows, self._call_base, self._call.position)
+        base = self._behind_call()
+        content = self._cut(self._call_rows, base, self._call.position)
+        self._call_base = base  # not before: an interrupt of the cut leaves the call as it was
         self._call_cut_rows += content.rows
         self._call_cut_exact = self._call_exact
         self._call_rows = _Gathered()
@@ -401,9 +413,11 @@ class Cutter:
 
     def _cut(self, rows: _Gathered, progress: Progress, at: Position) -> FileContent:
         content = _file(rows.batches, progress, at)
-        self._without_buffer = (Progress(progress.state, progress.position), Skip.of(content.pending))
-        self._cut_rows += content.rows
-        self.rows_in_hand += content.rows
+        behind = (Progress(progress.state, progress.position), Skip.of(content.pending))
+        count = content.rows
+        self.rows_in_hand += count  # first: from here on an interrupt loses them
+        self._cut_rows += count
+        self._without_buffer = behind
         return content
 
 

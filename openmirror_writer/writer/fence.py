@@ -174,8 +174,13 @@ class Fence:
         self._unconfirmed = False
         self.published_position = self.recorded
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the last proof still holds."""
+        return self._clock() - self._proof_at <= PROOF_SECONDS
+
     def _renewed(self) -> Steps[None]:
-        if self._clock() - self._proof_at > PROOF_SECONDS:
+        if not self.is_fresh:
             yield from self._prove()
 
     def _is_our_life(self, names: Folder[Entry]) -> bool:
@@ -246,6 +251,9 @@ class Fence:
             if state.generation is None:
                 continue
             self._check_still_first(state)
+            self._has_metadata = state.metadata is not None  # a drop since the opening took it away
+            if state.metadata is not None:
+                self._check_keys(state.metadata)
             self._generation, self._generation_identity = state.generation, state.generation_identity
             self._proof_at = started
             return
@@ -269,24 +277,25 @@ class Fence:
             yield from self._prove()
             answer = yield from creating(path, metadata.to_bytes())
             if isinstance(answer, Exists):
-                yield from self._check_metadata(path, metadata)
+                yield from self._check_metadata(path)
             if isinstance(answer, Created | Exists):
                 self._has_metadata = True
                 return
         msg = "the storage does not answer, so nobody knows whether this file stands: open a new writer, which will see"
         raise StorageError(msg, table=self._table.label, file=path, retryable=True)
 
-    def _check_metadata(self, path: str, ours: TableMetadata) -> Steps[None]:
+    def _check_metadata(self, path: str) -> Steps[None]:
         content = yield from reading(path)
-        if content is None:
-            return  # the folder was dropped: the next proof says so
-        standing = parse(TableMetadata, content.data, file=path)
-        if standing.key_columns != ours.key_columns:
+        if content is not None:  # else the folder was dropped: the next proof says so
+            self._check_keys(parse(TableMetadata, content.data, file=path))
+
+    def _check_keys(self, standing: TableMetadata) -> None:
+        if standing.key_columns != self._keys:
             msg = (
-                f"_metadata.json came to stand with the keys {list(standing.key_columns)}, "
-                f"ours are {list(ours.key_columns)}"
+                f"_metadata.json came to stand with the keys {list(standing.key_columns)}, ours are "
+                f"{list(self._keys)}: open a writer with those that stand, or drop_table and load again"
             )
-            raise SchemaRefusedError(msg, table=self._table.label, file=path)
+            raise SchemaRefusedError(msg, table=self._table.label, file=self._table.path(METADATA))
 
     def _create_advance(self, record: Record) -> Steps[None]:
         losses = 0

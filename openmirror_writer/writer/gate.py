@@ -92,7 +92,7 @@ class Gate:
         if not self._is_told:
             self._is_told = True
             raise self.failure
-        msg = f"this writer failed before ({self.failure}): open a new one, which finds out what stands"
+        msg = f"this writer failed before ({_told(self.failure)}): open a new one, which finds out what stands"
         raise OpenMirrorError(msg, table=self._table) from self.failure
 
     def guarded(self, publish: Callable[..., None], *args: Any) -> None:  # noqa: ANN401 - those of `publish`
@@ -113,4 +113,8 @@ class Gate:
             return
         self._is_told = True
         if self.failure is not error:
-            error.add_note(f"the file in flight of {self._table} failed too: {self.failure}")
+            error.add_note(f"the file in flight of {self._table} failed too: {_told(self.failure)}")
+
+
+def _told(failure: BaseException) -> str:
+    return str(failure) or type(failure).__name__  # an interrupt has no message

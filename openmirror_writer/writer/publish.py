@@ -51,7 +51,7 @@ class FilePublisher:
         """
         self._table = table
         self._storage = table.zone.storage
-        self.resumed: Resumed = perform(self._storage, open_table(table, start_at, seconds))
+        self.resumed: Resumed = perform(self._storage, open_table(table, start_at, seconds, for_writing=True))
         self.columns: pa.Schema | None = self.resumed.columns
         by = f"openmirror-writer {version('openmirror-writer')}"
         self._fence = Fence(table, self.resumed, writer=new_id(), by=by, clock=seconds)
@@ -83,6 +83,11 @@ class FilePublisher:
             msg = "nothing tells the columns of this table: give columns= to zone.table"
             raise OpenMirrorError(msg, table=self._table.label)
         return self._table.format.begin(self.columns, content.batches)
+
+    @property
+    def proof_is_due(self) -> bool:
+        """Whether something was created that no proof confirmed, and the last proof is old."""
+        return self._fence.has_unproved and not self._fence.is_fresh
 
     def publish(self, content: FileContent, encoding: Encoding | None = None) -> None:
         """Publish one file.

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
 from openmirror_writer.formats import Footer
-from openmirror_writer.layout import advance_file, case_twin
+from openmirror_writer.layout import METADATA, advance_file, case_twin
+from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
 from openmirror_writer.schema import check_keys, declared_columns, type_text
@@ -54,13 +55,17 @@ class Resumed:
     proof_at: float
 
 
-def open_table(table: LandingTable, start_at: Position, clock: Callable[[], float]) -> Steps[Resumed]:
+def open_table(
+    table: LandingTable, start_at: Position, clock: Callable[[], float], *, for_writing: bool = False
+) -> Steps[Resumed]:
     """Look at the table's folder and decide where a writer goes on.
 
     Args:
         table: As the caller declares it.
         start_at: The position of files that carry no record; not looked at where one does.
         clock: Seconds that go on while a process is paused.
+        for_writing: Whether files will be published: then temporary files of killed processes are deleted, and the
+            declared meaning of rows without markers must be the folder's. Default: only look.
 
     Raises:
         TableGoneError: A drop is under way, or only processed files are left.
@@ -72,7 +77,9 @@ def open_table(table: LandingTable, start_at: Position, clock: Callable[[], floa
         proof_at = clock()
         state = yield from look(table.folder)
         _refuse_dropping(state, table)
-        yield from _clear_leftovers(state)
+        if for_writing:
+            _refuse_other_meaning(table, state.metadata)
+            yield from _clear_leftovers(state)
         keys = _keys(state, table)
         if not state.names.data:
             return (yield from _open_empty(state, table, keys, proof_at))
@@ -144,6 +151,14 @@ def _keys(state: FolderState, table: LandingTable) -> tuple[str, ...]:
         )
         raise SchemaRefusedError(msg, table=table.label, file=f"{state.folder}/_metadata.json")
     return standing
+
+
+def _refuse_other_meaning(table: LandingTable, standing: TableMetadata | None) -> None:
+    """Refuse a writer that takes rows without a marker for something else than the folder does."""
+    if standing is not None and standing.is_upsert_default_row_marker != table.unmarked_are_upserts:
+        meaning = "upsert" if standing.is_upsert_default_row_marker else "insert"
+        msg = f'rows without a marker mean "{meaning}" in _metadata.json: give unmarked_rows="{meaning}" to zone.table'
+        raise SchemaRefusedError(msg, table=table.label, file=table.path(METADATA))
 
 
 def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], proof_at: float) -> Steps[Resumed]:

@@ -32,7 +32,9 @@ class Worker:
         self._encode = encode
         self._publish = publish
         self._tick = tick
-        self._changed = threading.Condition()
+        # Taken itself, not through the condition: `__exit__` of that is Python, where an interrupt leaves it locked.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._task: tuple[FileContent, Encoding | None] | None = None
         self._busy = False
         self._stopped = False
@@ -46,10 +48,10 @@ class Worker:
         Raises:
             BaseException: What an earlier file raised; this file is not taken.
         """
-        with self._changed:
+        with self._lock:
             is_busy = self._task is not None or self._busy
         encoding = self._encode(content) if is_busy else None
-        with self._changed:
+        with self._lock:
             self._wait_idle()
             self._task = content, encoding
             self._changed.notify_all()
@@ -60,12 +62,12 @@ class Worker:
         Raises:
             BaseException: What a file raised.
         """
-        with self._changed:
+        with self._lock:
             self._wait_idle()
 
     def stop(self) -> None:
         """Wait for the file in flight and end the thread; what it raised stays in ``failure``."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._task is None and not self._busy)
             self._stopped = True
             self._changed.notify_all()
@@ -78,7 +80,7 @@ class Worker:
 
     def _run(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(lambda: self._task is not None or self._stopped, timeout=_TICK_SECONDS)
                 if self._stopped:
                     return
@@ -90,7 +92,7 @@ class Worker:
                 elif not self._ticked():
                     return
             finally:
-                with self._changed:
+                with self._lock:
                     self._busy = False
                     self._changed.notify_all()
 

@@ -87,7 +87,7 @@ class Writer:
         self._keys = resumed.keys
         self._cutter = Cutter(roll, resumed.progress, resumed.skip, table=table.label)
         cutter = self._cutter
-        self._gate = Gate(table.label, lambda: not cutter.rows_in_hand)
+        self._gate = Gate(table.label, lambda: cutter.is_whole)
         self._oldest_row_at: float | None = None
         self._recorded_at = time.monotonic()
 
@@ -265,7 +265,7 @@ class Writer:
             position: See `insert`.
 
         Raises:
-            OpenMirrorError: The position does not survive JSON, or see the class.
+            OpenMirrorError: The position is None or does not survive JSON, or see the class.
         """
         with self._changes_call(position) as at:
             self._cutter.advance(at)
@@ -450,6 +450,8 @@ class Writer:
         if time.monotonic() - self._recorded_at >= self._advance_interval:
             self._recorded_at = time.monotonic()
             self._record_advance()
+            self._publisher.confirm()
+        if self._publisher.proof_is_due:  # the feed went quiet: what stands is durable, so say so
             self._publisher.confirm()
 
     @contextmanager

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from openmirror_writer.errors import OpenMirrorError, UnknownPositionError
-from openmirror_writer.formats import Footer, footer_of, read_rows
+from openmirror_writer.formats import Footer, footer_of
 from openmirror_writer.replay import replay
 from openmirror_writer.spark.mirror.columns import columns_of
 from openmirror_writer.spark.mirror.state import TableName, TargetState, Unreadable, unpack
@@ -26,7 +26,7 @@ from openmirror_writer.spark.mirror.steps import (
 from openmirror_writer.storage import Content, Created, CreateFile, DeleteFile, RenameFile
 from openmirror_writer.zone import LandingZone
 from tests.simulation.settle import last_writer_ends
-from tests.simulation.source import COLUMNS, Source, apply, sorted_values
+from tests.simulation.source import COLUMNS, Row, Source, apply, sorted_values
 from tests.simulation.store import EPOCH
 from tests.simulation.world import Model, World, as_lists
 
@@ -98,13 +98,12 @@ class SimMirror:
             return Skipped()
         seen = table.commits
         yield Moment("reads")
-        landing = []
+        landing: list[Row] = []
         for file in commit.files:
             stored = world.store.objects.get(f"{commit.table.folder}/{file.name}")
             if stored is None or stored.identity != file.entry.identity:
                 return Conflict(f"file {file.number} is gone or another")
-            rows = read_rows(Content(stored.data, stored.identity), file.name).to_pylist()
-            landing += [(row.get("__rowMarker__", 0), row["k"], row["v"]) for row in rows]
+            landing += world.landing_rows(stored)
         yield Moment("commits")
         if table.commits != seen:
             return Conflict("another transaction")

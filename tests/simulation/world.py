@@ -25,7 +25,7 @@ from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, Skip
 from openmirror_writer.writer.fence import Fence
 from openmirror_writer.writer.resume import open_table
 from openmirror_writer.zone import LandingTable, LandingZone
-from tests.simulation.source import COLUMNS, Source, SourceCall, apply, sorted_values
+from tests.simulation.source import COLUMNS, Row, Source, SourceCall, apply, sorted_values
 from tests.simulation.store import EPOCH, SimStore, Stored
 
 DAY = 86400.0
@@ -176,8 +176,7 @@ class Service:
         self.mark += 1
         self.applied[self.mark] = following.record.batch
         stored = self.world.store.objects[self.world.table.path(f"{self.mark:020d}.parquet")]
-        landing = read_rows(Content(stored.data, stored.identity), "").to_pylist()
-        apply(self.rows, ((row.get("__rowMarker__", 0), row["k"], row["v"]) for row in landing))
+        apply(self.rows, self.world.landing_rows(stored))
         self.world.log(f"service applies {self.mark} {following.record.batch[:4]}")
         return True
 
@@ -211,6 +210,7 @@ class World:
         self.network: list[CreateFile] = []
         self.purged: dict[str, Stored] = {}
         self._footers: dict[str, Footer] = {}  # by identity: what stands under one never changes
+        self._rows: dict[str, list[Row]] = {}  # the same
         self.dropped: set[str] = set()
         self.drops = 0
         self.finished: list[Any] = []
@@ -239,6 +239,12 @@ class World:
                     self._footers[stored.identity] = footer_of(Content(stored.data, stored.identity), name)
                 found[number] = self._footers[stored.identity]
         return found
+
+    def landing_rows(self, stored: Stored) -> list[Row]:
+        if stored.identity not in self._rows:
+            rows = read_rows(Content(stored.data, stored.identity), "").to_pylist()
+            self._rows[stored.identity] = [(row.get("__rowMarker__", 0), row["k"], row["v"]) for row in rows]
+        return self._rows[stored.identity]
 
     # ------------------------------------------------------------------------------------------------ processes
 

@@ -32,7 +32,7 @@ def main(zone: str) -> None:
         writer.insert([{"id": 2, "v": "paused"}], position=1)
     except OpenMirrorError as raised:
         error = f"{type(raised).__name__}: {raised}"
-    print(json.dumps({"error": error, "published_position": writer.published_position}))
+    json.dump({"error": error, "published_position": writer.published_position}, sys.stdout)
 
 
 if __name__ == "__main__":

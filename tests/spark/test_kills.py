@@ -159,10 +159,11 @@ class Moment:
 
     @classmethod
     def drawn(cls, chance: random.Random, batches: int) -> Self:
-        """Draw a moment in the first batches of three files."""
-        kind = chance.choice(["claim", "data", "commit", "move"])
-        n = chance.randint(1, 3 * batches - 1 if kind == "move" else batches)
-        return cls(kind, n, chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)]))
+        """Draw a moment in the first batches, of three files each, or at the start of the next one."""
+        last = {"claim": batches + 1, "data": batches, "commit": batches, "move": 3 * batches - 1}
+        kind = chance.choice(list(last))
+        seconds = chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)])
+        return cls(kind, chance.randint(1, last[kind]), seconds)
 
     def has_come(self, scene: Scene) -> bool:
         folder = scene.zone / "orders"
@@ -209,14 +210,18 @@ def killed(process: subprocess.Popen[str]) -> str:
 
 def kill(scene: Scene, moment: Moment) -> None:
     """Start a mirror and kill it at a moment."""
-    deadline = time.monotonic() + PATIENCE
     with mirror_process(scene) as process:
-        while not moment.has_come(scene):
-            assert process.poll() is None
-            assert time.monotonic() < deadline, "the mirror hangs"
-            time.sleep(0.002)
-        time.sleep(moment.seconds)
+        wait(process, scene, moment)
     assert process.returncode == -signal.SIGKILL
+
+
+def wait(process: subprocess.Popen[str], scene: Scene, moment: Moment) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not moment.has_come(scene):
+        assert process.poll() is None
+        assert time.monotonic() < deadline, "the mirror hangs"
+        time.sleep(0.005)
+    time.sleep(moment.seconds)
 
 
 def kill_two(spark: SparkSession, folder: Path, seed: int, batches: int) -> None:
@@ -235,7 +240,7 @@ def kill_two(spark: SparkSession, folder: Path, seed: int, batches: int) -> None
 
 
 def test_a_mirror_that_is_killed_and_started_again_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
-    kill_two(spark, tmp_path, random.randrange(2**32), batches=2)
+    kill_two(spark, tmp_path, random.randrange(2**32), batches=1)
 
 
 @pytest.mark.exhaustive
@@ -244,3 +249,15 @@ def test_forty_mirrors_that_are_killed_and_started_again_give_the_same_table(
     spark: SparkSession, tmp_path: Path, _: int
 ) -> None:
     kill_two(spark, tmp_path, random.randrange(2**32), batches=4)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("_", range(5))
+def test_two_mirrors_in_two_processes_give_the_same_table(spark: SparkSession, tmp_path: Path, _: int) -> None:
+    scene = Scene(tmp_path)
+    with mirror_process(scene) as process:
+        wait(process, scene, Moment("claim", 1, 0.0))
+        Mirror(spark, LandingZone(scene.zone), scene.target, files_per_commit=2).run_once().raise_for_failures()
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    scene.check(spark)

@@ -1,4 +1,4 @@
-"""A writer that was paused while others published and the mirror moved files: it is told, and nothing is applied twice."""
+"""A writer that is paused while another publishes and the mirror moves files: it is told, and nothing is doubled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(spark: SparkSession, target: Path) -> list[tuple[Any, ...]]:
 def test_a_writer_that_was_paused_before_its_create_is_told_and_its_stale_file_is_never_applied(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Five files of another writer are applied and four of them moved, so the name of file 2 is free again."""
+    """Another writer's files 2 to 6 are applied and four of them moved, so the name of file 2 is free again."""
     zone, target = LandingZone(tmp_path / "zone"), tmp_path / "target"
     orders = zone.table("orders", key_columns=["id"], columns={"id": "int64", "v": "string"})
     source = [{"id": 1, "v": "load"}]
@@ -57,10 +57,8 @@ def test_a_writer_that_was_paused_before_its_create_is_told_and_its_stale_file_i
             other.insert(source[-1:], position=position)
         report = mirror.run_once()
         report.raise_for_failures()
-        assert (report.tables["orders"].last_file, report.tables["orders"].stale) == (6, ())
-        assert [data_file(n) in zone.storage.names(f"orders/{PROCESSED}").files for n in range(2, 7)] == [True] * 4 + [
-            False
-        ]
+        assert report.tables["orders"].last_file == 6
+        assert zone.storage.names(f"orders/{PROCESSED}").files.keys() == {data_file(n) for n in range(1, 6)}
         paused.send_signal(signal.SIGCONT)
         told = json.loads(paused.communicate()[0])
     assert told["error"].startswith("ConcurrentWriterError")
@@ -72,7 +70,7 @@ def test_a_writer_that_was_paused_before_its_create_is_told_and_its_stale_file_i
         table = mirror.run_once().tables["orders"]
         assert (table.status, table.reason, table.stale) == ("Replicating", None, (STALE,))
         assert (table.files, table.last_file) == (applied, 7)
-    assert STALE.rpartition("/")[2] in zone.storage.names("orders").files, "only a person may delete it"
+    assert data_file(2) in zone.storage.names("orders").files, "only a person may delete it"
     expected = [tuple(row.values()) for row in source]
     assert rows(spark, target) == expected
     assert sorted(tuple(row.values()) for row in replay(zone)["orders"].to_pylist()) == expected

@@ -22,7 +22,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from openmirror_writer import ConcurrentWriterError, LandingZone, OpenMirrorError, Roll, Writer
 from openmirror_writer.layout import data_number
@@ -31,6 +31,7 @@ from openmirror_writer.zone import LandingTable
 
 COLUMNS = {"id": "int64", "v": "string"}
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 class Tapped:
@@ -76,14 +77,14 @@ class Tapped:
     def location(self, path: str) -> str:
         return self.storage.location(path)
 
-    def _told(self, operation: str, path: str, act: Callable[[], Any]) -> Any:
+    def _told(self, operation: str, path: str, act: Callable[[], T]) -> T:
         self.before(operation, path)
         answer = act()
         self.after(operation, path)
         return answer
 
 
-# ------------------------------------------------------------------------------------------------------------ the source
+# ----------------------------------------------------------------------------------------------------------- the source
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def _slowly(rows: list[Row], seconds: float) -> Iterator[Row]:
         yield row
 
 
-# ------------------------------------------------------------------------------------------------------------- the kills
+# ------------------------------------------------------------------------------------------------------------ the kills
 
 
 def kill_self() -> None:
@@ -184,7 +185,7 @@ class Countdown:
 
 
 def kill_inside_create(n: int) -> None:
-    """Kill this process before the n-th ``fsync``, ``link`` or ``unlink``, the steps by which a local file is created."""
+    """Kill this process before the n-th ``fsync``, ``link`` or ``unlink``, the steps of creating a local file."""
     count = Countdown(n)
 
     def counted(step: Callable[..., None]) -> Callable[..., None]:
@@ -214,7 +215,7 @@ def pause(order: dict[str, Any]) -> None:
     """Publish a file, then another one, and stop at ``at``: before the call, or between its proof and its create."""
 
     def stop(operation: str, path: str) -> None:
-        if order["at"] == "create" and operation == "create" and data_number(path.rpartition("/")[2]) == 2:  # noqa: PLR2004
+        if order["at"] == "create" and operation == "create" and data_number(path.rpartition("/")[2]) == 2:
             os.kill(os.getpid(), signal.SIGSTOP)
 
     writer = Writer(orders(Tapped(open_storage(order["folder"]), before=stop)))

@@ -35,9 +35,7 @@ def paused(publishers: Publishers, tmp_path: Path, table: LandingTable) -> Calla
 
     def run(at: str, seconds: float) -> dict[str, Any]:
         result = tmp_path / "result"
-        (answer,) = publishers(
-            [{"do": "pause", "at": at, "folder": str(tmp_path / "zone"), "result": str(result)}]
-        )
+        (answer,) = publishers([{"do": "pause", "at": at, "folder": str(tmp_path / "zone"), "result": str(result)}])
         other = Writer(table)
         for number in range(2, 7):
             other.insert([{"id": number * 100, "v": "other"}], position=number)
@@ -86,7 +84,13 @@ def test_of_four_writers_at_once_each_file_is_there_whole_or_its_writer_was_refu
     publishers: Publishers, tmp_path: Path, table: LandingTable
 ) -> None:
     todo = [
-        {"do": "race", "first": 1000 * n, "files": 8, "folder": str(tmp_path / "zone"), "result": str(tmp_path / str(n))}
+        {
+            "do": "race",
+            "first": 1000 * n,
+            "files": 8,
+            "folder": str(tmp_path / "zone"),
+            "result": str(tmp_path / str(n)),
+        }
         for n in range(4)
     ]
     assert publishers(todo) == [{"killed": False, "code": 0}] * 4

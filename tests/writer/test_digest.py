@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -48,7 +49,7 @@ def batch_of(rows: Rows, markers: Sequence[int] | None = None, columns: pa.Schem
 
 def cut_at(batch: ChangeBatch, cuts: Sequence[int]) -> list[ChangeBatch]:
     edges = [0, *sorted(cut % (batch.num_rows + 1) for cut in cuts), batch.num_rows]
-    return [batch.slice(start, end - start) for start, end in zip(edges, edges[1:], strict=False)]
+    return [batch.slice(start, end - start) for start, end in pairwise(edges)]
 
 
 @given(

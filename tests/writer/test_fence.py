@@ -20,6 +20,7 @@ from openmirror_writer.formats import Parquet
 from openmirror_writer.layout import DROPPING, GENERATION, METADATA, advance_file, data_file
 from openmirror_writer.metadata import Generation, TableMetadata
 from openmirror_writer.record import Record, new_id
+from openmirror_writer.schema import declared_columns
 from openmirror_writer.storage import Storage, perform
 from openmirror_writer.writer.cut import FileContent, Progress
 from openmirror_writer.writer.fence import PROOF_SECONDS, Fence, PublishedFile
@@ -28,7 +29,7 @@ from openmirror_writer.zone import LandingTable, LandingZone
 from tests.writer.feeder import Tapped
 from tests.writer.landing import advances, mirrored, move_processed, names, record
 
-COLUMNS = pa.schema([("id", pa.int64())])
+COLUMNS = declared_columns({"id": "int64"})
 
 
 class Publisher:
@@ -38,8 +39,8 @@ class Publisher:
         self.now = 0.0
         self.operations: list[tuple[str, str]] = []
         self.before: Callable[[str, str], None] = lambda _operation, _path: None
-        self.after = self.before
-        self.storage: Storage = Tapped(zone.storage, before=self._note, after=lambda o, p: self.after(o, p))
+        self.after: Callable[[str, str], None] = lambda _operation, _path: None
+        self.storage: Storage = Tapped(zone.storage, before=self._note, after=self._tell_after)
         self.table = LandingZone(self.storage).table("orders", key_columns=["id"], columns=COLUMNS)
         resumed = perform(self.storage, open_table(self.table, "start", lambda: self.now))
         self.fence = Fence(self.table, resumed, writer="w", by="test", clock=lambda: self.now)
@@ -48,6 +49,9 @@ class Publisher:
     def _note(self, operation: str, path: str) -> None:
         self.operations.append((operation, path.rpartition("/")[2]))
         self.before(operation, path)
+
+    def _tell_after(self, operation: str, path: str) -> None:
+        self.after(operation, path)
 
     def publish(self, position: Any = 1) -> PublishedFile:
         rows = ChangeBatch(pa.record_batch({"id": pa.array([7], pa.int64())}), pa.array([0], pa.int32()))
@@ -89,7 +93,7 @@ def put(table: LandingTable, name: str, data: bytes) -> None:
     assert table.zone.storage.create(table.path(name), data) is not None
 
 
-# ---------------------------------------------------------------------------------------------------------- the first file
+# ------------------------------------------------------------------------------------------------------- the first file
 
 
 def test_the_generation_comes_first_and_the_metadata_behind_the_first_file_and_a_proof(publisher: Publisher) -> None:
@@ -147,7 +151,7 @@ def test_metadata_that_is_missing_behind_a_file_is_written_with_the_next_file(zo
     assert METADATA in names(publisher.table)
 
 
-# ------------------------------------------------------------------------------------------------------------ lost answers
+# --------------------------------------------------------------------------------------------------------- lost answers
 
 
 def test_a_file_whose_answer_was_lost_is_found_to_be_ours(publisher: Publisher) -> None:
@@ -251,7 +255,7 @@ def test_a_late_resend_finds_that_the_lost_answer_was_a_yes(publisher: Publisher
     assert record(publisher.table, 2).batch == file.batch
 
 
-# --------------------------------------------------------------------------------------------------------------- the proof
+# ------------------------------------------------------------------------------------------------------------ the proof
 
 
 def test_a_create_soon_after_a_proof_needs_no_other_one(publisher: Publisher) -> None:
@@ -347,7 +351,7 @@ def test_our_files_that_another_went_on_behind_are_not_named(zone: LandingZone) 
     assert "delete them" not in caught.value.message
 
 
-# ----------------------------------------------------------------------------------------------------------- a folder gone
+# -------------------------------------------------------------------------------------------------------- a folder gone
 
 
 def test_a_last_file_that_is_gone_is_a_table_that_is_gone(publisher: Publisher) -> None:

@@ -1,4 +1,4 @@
-"""Real kills: whatever SIGKILL leaves behind, the next writer brings the table to equal the source, without gaps in the names."""
+"""Real kills: whatever SIGKILL leaves behind, the next writer brings the table to equal the source, without gaps."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def publish(publishers: Publishers) -> Publish:
     return order
 
 
-def standing(folder: Path) -> list[int]:
+def standing(zone: Path) -> list[int]:
     """Numbers of the data files, those that were moved included."""
-    found = [folder / "orders", *(folder / "orders" / moved for moved in MOVED)]
-    return sorted(n for path in found if path.is_dir() for n in map(data_number, os.listdir(path)) if n)
+    found = [zone / "orders", *(zone / "orders" / moved for moved in MOVED)]
+    names = [path.name for folder in found if folder.is_dir() for path in folder.iterdir()]
+    return sorted(filter(None, map(data_number, names)))
 
 
 def check_table_equals_source(folder: Path) -> None:

@@ -11,12 +11,13 @@ import pytest
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import OpenMirrorError
 from openmirror_writer.layout import data_file
+from openmirror_writer.schema import declared_columns
 from openmirror_writer.writer.cut import FileContent, Progress
 from openmirror_writer.writer.publish import FilePublisher, seconds
 from openmirror_writer.zone import LandingTable, LandingZone
 from tests.writer.landing import advances, content, landed, record
 
-COLUMNS = pa.schema([("id", pa.int64()), ("v", pa.string())])
+COLUMNS = declared_columns({"id": "int64", "v": "string"})
 
 
 def a_file(position: object = 1, rows: int = 2) -> FileContent:
@@ -84,9 +85,7 @@ def test_a_file_without_known_columns_is_refused(zone: LandingZone) -> None:
         publisher.publish(a_file())
 
 
-def test_what_is_published_is_logged_without_a_value(
-    orders: LandingTable, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_published_is_logged_without_a_value(orders: LandingTable, caplog: pytest.LogCaptureFixture) -> None:
     publisher = FilePublisher(orders, None)
     with caplog.at_level(logging.DEBUG, logger="openmirror_writer"):
         publisher.publish(a_file("secret position"))

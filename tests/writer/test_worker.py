@@ -48,7 +48,12 @@ def test_files_are_published_in_their_order() -> None:
 def test_stop_waits_for_the_file_in_flight_and_ends_the_thread() -> None:
     go, published = threading.Event(), []
     before = threading.active_count()
-    worker = Worker(unencoded, lambda file, _: (go.wait(), published.append(file))[1], no_tick)
+
+    def publish(file: FileContent, _: Encoding | None) -> None:
+        go.wait()
+        published.append(file)
+
+    worker = Worker(unencoded, publish, no_tick)
     worker.submit(FILE)
     threading.Timer(0.05, go.set).start()
     worker.stop()
@@ -109,7 +114,7 @@ def test_a_file_is_encoded_by_the_caller_while_the_one_before_is_published() -> 
 
     def publish(file: FileContent, encoding: Encoding | None) -> None:
         go.wait()
-        seen.append((file.position, encoding and encoding.content.position))
+        seen.append((file.position, encoding.content.position if isinstance(encoding, Encoded) else None))
 
     def encode(content: FileContent) -> Encoding:
         go.set()  # the first file cannot go on before the second one is encoded

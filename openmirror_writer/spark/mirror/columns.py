@@ -109,17 +109,17 @@ def drift(table: Sequence[Column], file: Sequence[Column]) -> str | None:
         if other is None:
             return (
                 f"column {column.name!r} ({_words(column)}) of the table is missing in this file: "
-                "publish it with NULLs, or replace_table"
+                "publish it with NULLs, or drop_table and load again"
             )
         if (column.type, column.nullable) != (other.type, other.nullable):
             return (
                 f"column {column.name!r} is {_words(column)} in the table and {_words(other)} in this file: "
-                "publish the table's type, or replace_table"
+                "publish the table's type, or drop_table and load again"
             )
     for other in there.values():
         return (
             f"column {other.name!r} ({_words(other)}) of this file is not in the table: added columns are not "
-            "supported by this version; leave it out, or replace_table"
+            "supported by this version; leave it out, or drop_table and load again"
         )
     return None
 

@@ -107,7 +107,7 @@ def where_to_go_on(target: TargetState, folder: FolderState, files: Files) -> Li
         if folder.generation is not None and folder.generation != target.generation and not _is_foreign(target):
             return _first_life(incarnation + 1, folder, files, live=True)
         name = data_file(mark)
-        msg = f"file {mark}, the last one applied, is missing: publish it, or replace_table"
+        msg = f"file {mark}, the last one applied, is missing: publish it, or drop_table and load again"
         return Stop("Failed", msg, name, absent=True)
     top = fresh[max(old)]
     if isinstance(top.footer, Unreadable):
@@ -118,7 +118,7 @@ def where_to_go_on(target: TargetState, folder: FolderState, files: Files) -> Li
     if not _is_foreign(target):
         fresh = {n: f for n, f in fresh.items() if f.generation in {None, generation}}
         if mark not in fresh:
-            msg = f"file {mark}, the last one applied, is missing: publish it, or replace_table"
+            msg = f"file {mark}, the last one applied, is missing: publish it, or drop_table and load again"
             return Stop("Failed", msg, data_file(mark), absent=True)
     metadata = folder.metadata
     if metadata is not None and (fault := _other_keys(target, metadata.key_columns)):
@@ -146,7 +146,7 @@ def _other_keys(target: TargetState, keys: Sequence[str]) -> Stop | None:
     """Refuse other key columns than the table was made with; a table without any may get some later."""
     if not target.keys or set(target.keys) == set(keys):
         return None
-    msg = f"keyColumns were {list(target.keys)} and are {list(keys)}: they cannot change; replace_table"
+    msg = f"keyColumns were {list(target.keys)} and are {list(keys)}: they cannot change; drop_table and load again"
     return Stop("Failed", msg, METADATA)
 
 
@@ -177,7 +177,7 @@ def _first_life(incarnation: int, folder: FolderState, files: Files, *, live: bo
     first = fresh.get(1)
     if first is None:
         if any(n in fresh or n not in files for n in folder.names.data):
-            msg = "file 1 is missing: publish it, or replace_table"
+            msg = "file 1 is missing: publish it, or drop_table and load again"
             return Stop("Failed", msg, data_file(1), absent=True)
         return Stop("Reseeding" if live else "Snapshotting", "waiting for the first data file")
     if isinstance(first.footer, Unreadable):
@@ -216,7 +216,7 @@ def next_batch(life: Life, target: TargetState, folder: FolderState, limit: int,
         elif stop.status == "Failed":
             return Batch((), stop)
         else:
-            msg = f"file {number} of a batch that was begun is missing: publish it, or replace_table"
+            msg = f"file {number} of a batch that was begun is missing: publish it, or drop_table and load again"
             return Batch((), Stop("Failed", msg, data_file(number), absent=True))
     return Batch(tuple(files), None)
 
@@ -256,7 +256,7 @@ def _fork(file: LandedFile, life: Life, target: TargetState, before: Sequence[La
         return None
     return (
         f"a fork: this file follows another file {file.number - 1} than the one applied, "
-        "two writers were at work; replace_table, and run one of them"
+        "two writers were at work; drop_table, load again, and run one of them"
     )
 
 

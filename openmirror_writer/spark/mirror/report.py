@@ -24,7 +24,7 @@ class TableReport:
         rows: Landing rows that this run applied, by marker; None: rows of files without markers.
         last_file: Number of the last file applied, by this run or before; 0: none.
         version: Delta's version of the table; None if there is none.
-        stale: Paths of files that are never applied: delete them, ``openmirror check --repair`` does.
+        stale: Paths of files that are never applied: delete them, nothing else does.
         seconds: How long the run took for this table.
     """
 

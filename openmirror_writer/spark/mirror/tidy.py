@@ -36,7 +36,7 @@ def parse_claim(data: bytes, *, file: str) -> Claim:
     try:
         return Claim.model_validate_json(data)
     except ValidationError as error:
-        msg = f"{file} does not say where a batch that was begun ends: if no mirror runs, replace_table"
+        msg = f"{file} does not say where a batch that was begun ends: if no mirror runs, drop_table and load again"
         raise ApplyError(msg, file=file) from error
 
 

@@ -167,7 +167,7 @@ def test_a_vanished_last_file_fails() -> None:
     found = decide(target(5))
     assert isinstance(found, Stop)
     assert (found.status, found.file) == ("Failed", data_file(5))
-    assert "replace_table" in (found.reason or "")
+    assert "drop_table" in (found.reason or "")
 
 
 def test_a_delta_table_of_others_is_never_written_to() -> None:
