@@ -93,6 +93,13 @@ def test_the_folder_itself_goes_too(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["_openmirror"]
 
 
+def test_files_in_folders_that_are_none_of_ours_go_too(orders: LandingTable) -> None:
+    orders.zone.storage.create(orders.path("scratch/deep/file"), b"x")
+    drop_table(orders)
+    assert orders.zone.storage.names(orders.path("scratch/deep")).files == {}
+    assert not orders.zone.storage.names("sales.schema").folders
+
+
 def test_other_tables_stay(orders: LandingTable) -> None:
     other = orders.zone.table("other", key_columns=["id"])
     Writer(other).upsert([A])

@@ -1,17 +1,24 @@
-"""What tests of the writer look at: what stands in a table's folder, and what the mirror makes of it."""
+"""What tests of the writer share: what stands in a table's folder, sources and storages that break."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import pyarrow as pa
+
+from openmirror_writer.changes import ChangeBatch
+from openmirror_writer.errors import StorageError
 from openmirror_writer.formats import footer_of, read_rows
 from openmirror_writer.layout import MOVED, PROCESSED, data_file, data_number
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.replay import replay
-from openmirror_writer.storage import Content
+from openmirror_writer.storage import Content, Storage
+from openmirror_writer.writer import Writer
 from openmirror_writer.zone import LandingTable, LandingZone
+from tests.writer.feeder import Tapped
 
 Landed = tuple[int | None, ...]
 
@@ -66,3 +73,50 @@ def move_processed(table: LandingTable, numbers: Iterable[int], folder: str = PR
     for number in numbers:
         name = data_file(number)
         assert table.zone.storage.rename(table.path(name), table.path(f"{folder}/{name}")), name
+
+
+def changes(*rows: tuple[int, int, str | None], position: Any = None) -> ChangeBatch:
+    """A batch of (marker, id, v)."""
+    batch = pa.record_batch(
+        {"id": pa.array([r[1] for r in rows], pa.int64()), "v": pa.array([r[2] for r in rows], pa.string())}
+    )
+    return ChangeBatch(batch, pa.array([r[0] for r in rows], pa.int32()), position)
+
+
+def failing(*rows: dict[str, Any]) -> pa.RecordBatchReader:
+    """Arrow, one batch a row, and then the source breaks."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for row in rows:
+            yield pa.RecordBatch.from_pylist([row])
+        raise ValueError("the source broke")
+
+    return pa.RecordBatchReader.from_batches(pa.RecordBatch.from_pylist([rows[0]]).schema, batches())
+
+
+def tapped(zone: LandingZone, **taps: Callable[[str, str], None]) -> LandingTable:
+    storage: Storage = Tapped(zone.storage, **taps)
+    return LandingZone(storage).table("orders", key_columns=["id"], columns={"id": "int64", "v": "string"})
+
+
+def refuse_file(number: int) -> Callable[[str, str], None]:
+    def refuse(operation: str, path: str) -> None:
+        if operation == "create" and path.endswith(f"{number:020d}.parquet"):
+            raise StorageError("forbidden")
+
+    return refuse
+
+
+def inside(writer: Writer, *calls: Callable[[], object]) -> None:
+    """Make some calls inside ``with``."""
+    with writer:
+        for call in calls:
+            call()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)

@@ -36,13 +36,15 @@ def paused(publishers: Publishers, tmp_path: Path, table: LandingTable) -> Calla
     def run(at: str, seconds: float) -> dict[str, Any]:
         result = tmp_path / "result"
         (answer,) = publishers([{"do": "pause", "at": at, "folder": str(tmp_path / "zone"), "result": str(result)}])
-        other = Writer(table)
-        for number in range(2, 7):
-            other.insert([{"id": number * 100, "v": "other"}], position=number)
-        move_processed(table, [1, 2, 3, 4])
-        before = identities(table)
-        time.sleep(seconds)
-        os.kill(answer["stopped"], signal.SIGCONT)
+        try:
+            other = Writer(table)
+            for number in range(2, 7):
+                other.insert([{"id": number * 100, "v": "other"}], position=number)
+            move_processed(table, [1, 2, 3, 4])
+            before = identities(table)
+            time.sleep(seconds)
+        finally:
+            os.kill(answer["stopped"], signal.SIGCONT)
         assert publishers([{"do": "wait", "pid": answer["stopped"]}]) == [{"killed": False, "code": 0}]
         told: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         return {**told, "wrote": sorted(identities(table).keys() - before.keys())}

@@ -142,6 +142,21 @@ def test_metadata_that_another_wrote_must_have_our_keys(publisher: Publisher) ->
         publisher.publish()
 
 
+def test_metadata_that_a_drop_took_away_since_the_opening_is_written_again(zone: LandingZone) -> None:
+    put(zone.table("orders"), METADATA, TableMetadata(key_columns=("id",)).to_bytes())
+    publisher = Publisher(zone)
+    zone.storage.delete(f"orders/{METADATA}")
+    publisher.publish()
+    assert METADATA in names(publisher.table)
+
+
+def test_metadata_with_other_keys_that_came_since_the_opening_refuses_the_first_file(publisher: Publisher) -> None:
+    put(publisher.table, METADATA, TableMetadata(key_columns=("other",)).to_bytes())
+    with pytest.raises(SchemaRefusedError, match=r"keys \['other'\], ours are \['id'\]"):
+        publisher.publish()
+    assert data_file(1) not in names(publisher.table)
+
+
 def test_metadata_that_is_missing_behind_a_file_is_written_with_the_next_file(zone: LandingZone) -> None:
     Publisher(zone).publish()
     zone.storage.delete(f"orders/{METADATA}")

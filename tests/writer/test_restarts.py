@@ -10,25 +10,15 @@ import pytest
 
 from openmirror_writer import ConcurrentWriterError, OpenMirrorError, ResumeMismatchError, Roll, Writer
 from openmirror_writer.zone import LandingTable
-from tests.writer.landing import all_landed, mirrored, names, record
+from tests.writer.landing import all_landed, failing, mirrored, names, record
 
 ROWS = [{"id": i, "v": f"v{i}"} for i in range(7)]
 
 
-def broken(rows: list[dict[str, Any]]) -> pa.RecordBatchReader:
-    """The rows one by one, and then the process dies, as far as the zone can tell."""
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for row in rows:
-            yield pa.RecordBatch.from_pylist([row])
-        raise RuntimeError("killed")
-
-    return pa.RecordBatchReader.from_batches(pa.RecordBatch.from_pylist(rows).schema, batches())
-
-
 def killed(table: LandingTable, verb: str, rows: list[dict[str, Any]], position: Any, roll: Roll) -> None:
-    with pytest.raises(RuntimeError, match="killed"):
-        getattr(Writer(table, roll=roll), verb)(broken(rows), position=position)
+    """The source breaks in the middle of a call, and nobody goes on with that writer."""
+    with pytest.raises(ValueError, match="the source broke"):
+        getattr(Writer(table, roll=roll), verb)(failing(*rows), position=position)
 
 
 @pytest.mark.parametrize("rows_a_file", [1, 2, 3, 5])

@@ -15,73 +15,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from openmirror_writer import (
-    ConcurrentWriterError,
-    InvalidRowError,
     LandingZone,
     OpenMirrorError,
     Roll,
-    StorageError,
     Writer,
 )
-from openmirror_writer.storage import Storage
-from openmirror_writer.writer import cut
 from openmirror_writer.zone import LandingTable
-from tests.writer.feeder import Tapped
-from tests.writer.landing import advances, all_landed, mirrored, names, record
+from tests.writer.landing import (
+    advances,
+    all_landed,
+    failing,
+    inside,
+    mirrored,
+    names,
+    record,
+    refuse_file,
+    tapped,
+    until,
+)
 
 A, B, C, D = ({"id": i, "v": v} for i, v in enumerate("abcd"))
-BAD = {"id": 9, "v": 9}
-
-
-def tapped(zone: LandingZone, **taps: Callable[[str, str], None]) -> LandingTable:
-    storage: Storage = Tapped(zone.storage, **taps)
-    return LandingZone(storage).table("orders", key_columns=["id"], columns={"id": "int64", "v": "string"})
-
-
-def refuse_file(number: int) -> Callable[[str, str], None]:
-    def refuse(operation: str, path: str) -> None:
-        if operation == "create" and path.endswith(f"{number:020d}.parquet"):
-            raise StorageError("forbidden")
-
-    return refuse
-
-
-def stream(*rows: dict[str, Any], then: type[BaseException] | None = None) -> pa.RecordBatchReader:
-    """Arrow, one batch a row; then perhaps an error."""
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for row in rows:
-            yield pa.RecordBatch.from_pylist([row])
-        if then is not None:
-            raise then("the source broke")
-
-    return pa.RecordBatchReader.from_batches(pa.RecordBatch.from_pylist([rows[0]]).schema, batches())
-
-
-def inside(writer: Writer, *calls: Callable[[], object]) -> None:
-    """Make some calls inside ``with``."""
-    with writer:
-        for call in calls:
-            call()
 
 
 def break_off() -> None:
     raise ValueError("of the caller")
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for what another thread does."""
-    end = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
-
-
-# ------------------------------------------------------------------------------------------------------------ gathering
+# ----------------------------------------------------------------------------------------------------------- gathering
 
 
 def test_outside_with_each_call_is_a_file_that_is_durable_when_it_returns(orders: LandingTable) -> None:
@@ -197,7 +160,7 @@ def test_a_with_inside_a_with_of_the_same_writer_is_refused(orders: LandingTable
         pass
 
 
-# ---------------------------------------------------------------------------------------- exceptions, discard, and back
+# --------------------------------------------------------------------------------------- exceptions, discard, and back
 
 
 def test_an_exception_discards_what_is_buffered_and_says_so(orders: LandingTable) -> None:
@@ -280,7 +243,7 @@ def test_the_same_writer_skips_what_stands_beyond_its_position_as_a_new_one_woul
 def test_discard_behind_a_restart_does_not_publish_skipped_rows_again(orders: LandingTable) -> None:
     first = Writer(orders, roll=Roll(rows=2))
     with pytest.raises(ValueError, match="broke"):
-        first.insert(stream(A, B, C, then=ValueError), position=1)
+        first.insert(failing(A, B, C), position=1)
     with Writer(orders, roll=Roll(rows=9)) as writer:
         writer.insert([A, B, C], position=1)  # two are skipped, one is buffered
         assert writer.discard() == 1
@@ -288,166 +251,7 @@ def test_discard_behind_a_restart_does_not_publish_skipped_rows_again(orders: La
     assert mirrored(orders.zone) == [A, B, C]
 
 
-# --------------------------------------------------------------------------------------------------------- failed calls
-
-
-def test_a_failed_call_leaves_the_buffer_as_it_was(orders: LandingTable) -> None:
-    with Writer(orders) as writer:
-        writer.upsert([A], position=1)
-        with pytest.raises(InvalidRowError) as caught:
-            writer.upsert([B, BAD], position=2)
-        assert (caught.value.published_rows, writer.position) == (0, 1)
-        writer.upsert([C], position=2)
-    assert all_landed(orders) == [[(4, 0, "a"), (4, 2, "c")]]
-
-
-@pytest.mark.parametrize("inside", [True, False])
-def test_a_failed_call_says_how_many_of_its_rows_stand_in_files(orders: LandingTable, inside: bool) -> None:  # noqa: FBT001
-    writer = Writer(orders, roll=Roll(rows=2))
-    if inside:
-        writer.__enter__()
-    writer.upsert([D], position=1)
-    with pytest.raises(InvalidRowError) as caught:
-        writer.upsert(stream(A, B, C, {"id": None, "v": "x"}), position=2)
-    assert caught.value.published_rows == 2
-    assert (caught.value.row, caught.value.column) == (3, "id")
-    assert writer.position == 1
-    if inside:
-        writer.__exit__(None, None, None)
-    assert all_landed(orders) == [[(4, 3, "d")], [(4, 0, "a"), (4, 1, "b")]]
-    assert record(orders, 2).position == 1
-
-
-def test_a_failed_insert_comes_again_whole_and_no_row_stands_twice(orders: LandingTable) -> None:
-    with Writer(orders, roll=Roll(rows=2)) as writer:
-        writer.insert([D], position=1)
-        with pytest.raises(InvalidRowError):
-            writer.insert(stream(A, B, C, {"id": None, "v": "x"}), position=2)
-        writer.insert([A, B, C, D], position=2)
-    assert mirrored(orders.zone) == [A, B, C, D, D]
-    assert Writer(orders).position == 2
-
-
-def test_a_failed_load_comes_again_whole_and_no_row_stands_twice(orders: LandingTable) -> None:
-    writer = Writer(orders, roll=Roll(rows=1))
-    with pytest.raises(ValueError, match="broke") as caught:
-        writer.initial_load(stream(A, B, C, then=ValueError), position=1)
-    assert caught.value.__notes__ == ["2 rows of this call stand in published files of orders"]
-    assert writer.state == "loading"
-    writer.initial_load([A, B, C], position=1)
-    assert mirrored(orders.zone) == [A, B, C]
-
-
-def test_rows_of_a_file_that_was_refused_are_not_called_published(zone: LandingZone) -> None:
-    table = tapped(zone, before=refuse_file(3))
-    writer = Writer(table, roll=Roll(rows=1))
-    writer.upsert([D], position=1)
-    with pytest.raises(StorageError, match="forbidden") as caught:
-        writer.upsert(stream(A, B, C), position=2)
-    assert caught.value.published_rows == 1
-
-
-# ----------------------------------------------------------------------------------------------------- failed publishes
-
-
-def test_what_a_file_raises_in_the_worker_comes_as_it_is_at_the_next_call(zone: LandingZone) -> None:
-    writer = Writer(tapped(zone, before=refuse_file(1)), roll=Roll(rows=1))
-    writer.__enter__()
-    writer.upsert([A], position=1)
-    until(lambda: writer._gate.failure is not None)
-    with pytest.raises(StorageError, match="forbidden"):
-        writer.upsert([B], position=2)
-    with pytest.raises(OpenMirrorError, match="failed before"):
-        writer.__exit__(None, None, None)
-
-
-def test_what_a_file_raises_in_the_worker_comes_as_it_is_at_the_end_of_with(zone: LandingZone) -> None:
-    writer = Writer(tapped(zone, before=refuse_file(1)), roll=Roll(rows=1))
-    with pytest.raises(StorageError, match="forbidden"), writer:
-        writer.upsert([A], position=1)
-    with pytest.raises(OpenMirrorError, match="failed before"):
-        writer.flush()
-
-
-@pytest.mark.parametrize("act", ["upsert", "advance", "flush", "discard", "write"])
-def test_a_writer_that_failed_is_of_no_more_use(zone: LandingZone, act: str) -> None:
-    writer = Writer(tapped(zone, before=refuse_file(1)))
-    with pytest.raises(StorageError):
-        writer.upsert([A], position=1)
-    arguments = {"upsert": ([A],), "advance": (1,), "write": ([],)}.get(act, ())
-    with pytest.raises(OpenMirrorError, match="failed before.*open a new one, which finds out what stands"):
-        getattr(writer, act)(*arguments)
-    assert (writer.published_position, mirrored(zone)) == (None, [])
-
-
-def test_no_file_is_published_behind_one_that_failed(zone: LandingZone) -> None:
-    writer = Writer(tapped(zone, before=refuse_file(2)), roll=Roll(rows=1))
-    calls = [partial(writer.upsert, [{"id": number, "v": "x"}], position=number) for number in range(50)]
-    with pytest.raises(StorageError):
-        inside(writer, *calls)
-    assert all_landed(tapped(zone)) == [[(4, 0, "x")]]
-
-
-def test_an_error_of_the_idle_worker_comes_as_it_is_at_the_next_call(orders: LandingTable) -> None:
-    Writer(orders).upsert([A], position=1)
-    other = Writer(orders)
-    writer = Writer(orders, roll=Roll(age=0.01))
-    writer.__enter__()
-    other.upsert([B], position=2)
-    writer.upsert([C], position=2)
-    until(lambda: writer._gate.failure is not None)
-    with pytest.raises(ConcurrentWriterError):
-        writer.upsert([D], position=3)
-    with pytest.raises(OpenMirrorError, match="failed before"):
-        writer.__exit__(None, None, None)
-    assert all_landed(orders) == [[(4, 0, "a")], [(4, 1, "b")]]
-
-
-def test_an_interrupt_in_the_middle_of_a_publish_ends_the_writer(zone: LandingZone) -> None:
-    def interrupt(operation: str, path: str) -> None:
-        if operation == "create" and path.endswith(".parquet"):
-            raise KeyboardInterrupt
-
-    writer = Writer(tapped(zone, before=interrupt))
-    with pytest.raises(KeyboardInterrupt):
-        writer.upsert([A], position=1)
-    with pytest.raises(OpenMirrorError, match="failed before"):
-        writer.upsert([A], position=1)
-
-
-def test_an_interrupt_that_loses_a_file_before_it_is_handed_over_ends_the_writer(
-    orders: LandingTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows_within = cut._rows_within
-    calls = []
-
-    def interrupt(batch: Any, most: int) -> int:
-        calls.append(batch)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return rows_within(batch, most)
-
-    writer = Writer(orders, roll=Roll(rows=1))
-    monkeypatch.setattr(cut, "_rows_within", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        writer.upsert([A, B], position=1)
-    with pytest.raises(OpenMirrorError, match="failed before"):
-        writer.upsert([A, B], position=1)
-
-
-def test_an_interrupt_of_the_source_leaves_the_writer_as_it_was(orders: LandingTable) -> None:
-    def interrupted() -> Iterator[dict[str, Any]]:
-        yield A
-        raise KeyboardInterrupt
-
-    writer = Writer(orders)
-    with pytest.raises(KeyboardInterrupt):
-        writer.upsert(interrupted(), position=1)
-    writer.upsert([A, B], position=1)
-    assert mirrored(orders.zone) == [A, B]
-
-
-# ------------------------------------------------------------------------------------------------ threads and processes
+# ----------------------------------------------------------------------------------------------- threads and processes
 
 
 def test_threads_follow_each_other_and_no_row_is_lost(orders: LandingTable) -> None:
@@ -522,7 +326,7 @@ def test_a_writer_cannot_be_copied(orders: LandingTable, how: Callable[[Any], An
         how(Writer(orders))
 
 
-# --------------------------------------------------------------------------------------------------- garbage collection
+# -------------------------------------------------------------------------------------------------- garbage collection
 
 
 def test_rows_that_were_never_published_are_warned_of_with_their_number(orders: LandingTable) -> None:

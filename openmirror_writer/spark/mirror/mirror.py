@@ -49,7 +49,8 @@ class Mirror:
     """Applies a landing zone to Delta tables, exactly once, however often it is stopped.
 
     A table lands in ``<target>/<schema or "dbo">/<table>``. A zone has one target; several mirrors may run on the two
-    at once. Never run one on a zone that a service reads: either would move the other's files.
+    at once, of one process: on a local disk Delta's log does not keep two processes from overwriting each other's
+    commit (it checks, then renames). Never run one on a zone that a service reads: either would move the other's files.
 
     The session must know Delta. Its settings are left as they are, but for the two of Delta's transaction and the
     number of shuffle partitions, which are put back. A session serves one mirror at a time.
