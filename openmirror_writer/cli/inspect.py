@@ -72,10 +72,12 @@ def inspect(
 
 
 def inspect_zone(zone: LandingZone) -> list[TableInspection]:
-    """Look at every table of a zone; a table that cannot be read says so among its problems.
+    """Look at every table of a zone; nothing is changed.
+
+    A table that cannot be read, also because the storage failed there, says so among its problems.
 
     Raises:
-        StorageError: The storage failed.
+        StorageError: The tables cannot be listed.
     """
     return [_inspect(table) for table in zone.tables()]
 
