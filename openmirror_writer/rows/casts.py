@@ -17,6 +17,7 @@ Dictionaries count as their values. The null type goes anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -48,7 +49,7 @@ def cast_for(source: pa.DataType, target: pa.DataType) -> Cast | None:
         return partial(_safely, target=target) if pa.types.is_integer(source) else None
     if pa.types.is_floating(target):
         return _to_float(source, target)
-    if pa.types.is_decimal(target):
+    if pa.types.is_decimal128(target):
         return _to_decimal(source, target)
     if pa.types.is_large_string(source) or pa.types.is_large_binary(source):
         return partial(_from_large, target=target) if _is_same_kind(source, target) else None
@@ -88,9 +89,9 @@ def _to_float(source: pa.DataType, target: pa.DataType) -> Cast | None:
     return partial(_rounded, target=target) if target == pa.float32() else partial(_safely, target=target)
 
 
-def _to_decimal(source: pa.DataType, target: pa.DataType) -> Cast | None:
+def _to_decimal(source: pa.DataType, target: pa.Decimal128Type[Any, Any]) -> Cast | None:
     if pa.types.is_decimal(source):
-        return partial(_safely, target=target)
+        return partial(_rescaled, target=target)
     return partial(_integers_to_decimal, target=target) if pa.types.is_integer(source) else None
 
 
@@ -132,9 +133,22 @@ def _rounded(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     return floats
 
 
-def _integers_to_decimal(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
-    # 20 digits hold every 64-bit integer; the second cast checks that the values fit.
-    return array.cast(pa.decimal128(20, 0)).cast(target, safe=True)
+def _integers_to_decimal(array: pa.Array[Any], target: pa.Decimal128Type[Any, Any]) -> pa.Array[Any]:
+    return _rescaled(array.cast(pa.decimal128(20, 0)), target)  # 20 digits hold every 64-bit integer
+
+
+def _rescaled(array: pa.Array[Any], target: pa.Decimal128Type[Any, Any]) -> pa.Array[Any]:
+    # pyarrow 26 multiplies first and looks afterwards: 14,000,000 as decimal(38,37) comes out as 0.78.
+    source: Any = array.type
+    before_the_point = target.precision - target.scale
+    if before_the_point < source.precision - source.scale:
+        narrow = pa.types.is_decimal32(source) or pa.types.is_decimal64(source)  # pyarrow knows no extremes of these
+        extremes: Any = pc.min_max(array.cast(pa.decimal128(source.precision, source.scale)) if narrow else array)
+        bound = Decimal((0, (1,), before_the_point))
+        if any(value is not None and value.copy_abs() >= bound for value in extremes.as_py().values()):
+            msg = f"{target} holds {before_the_point} digits before the point"
+            raise pa.ArrowInvalid(msg)
+    return array.cast(target, safe=True)
 
 
 def _decoded(array: pa.DictionaryArray[Any, Any], then: Cast) -> pa.Array[Any]:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -214,6 +215,9 @@ VIEWS = pa.DictionaryArray.from_arrays(pa.array([1, 0, None], pa.uint8()), pa.ar
         (pa.array([Decimal("1.50")], pa.decimal256(40, 2)), "decimal(3,1)", [Decimal("1.5")]),
         (pa.array([Decimal("1.5")], pa.decimal32(3, 1)), "decimal(9,3)", [Decimal("1.500")]),
         (pa.array([2**64 - 1], pa.uint64()), "decimal(22,2)", [Decimal(2**64 - 1)]),
+        (pa.array([Decimal("9" * 38), None]), "decimal(38,0)", [Decimal("9" * 38), None]),
+        (pa.array([Decimal("-9.5"), None], pa.decimal128(38, 1)), "decimal(38,37)", [Decimal("-9.5"), None]),
+        (pa.array([Decimal("9.5")], pa.decimal32(3, 1)), "decimal(38,37)", [Decimal("9.5")]),
         (pa.array(["é"], pa.large_string()), "string", ["é"]),
         (pa.array(["é"], pa.string_view()), "string", ["é"]),
         (pa.array([b"x"], pa.large_binary()), "binary", [b"x"]),
@@ -235,6 +239,38 @@ def test_what_loses_nothing_is_cast(array: Any, kind: str | pa.DataType, expecte
     assert cast(array, kind) == expected
 
 
+DECIMALS = {pa.decimal32: 9, pa.decimal64: 18, pa.decimal128: 38, pa.decimal256: 76}
+
+
+@st.composite
+def decimal_arrays(draw: st.DrawFn) -> Any:
+    """One value of any Arrow decimal type, negative scales included."""
+    make: Any = draw(st.sampled_from(list(DECIMALS)))
+    precision = draw(st.integers(1, DECIMALS[make]))
+    scale = draw(st.integers(-DECIMALS[make], DECIMALS[make]))
+    digits = draw(st.integers(0, precision))
+    trailing = draw(st.integers(0, precision - digits))
+    number = draw(st.integers(-(10**digits) + 1, 10**digits - 1)) * 10**trailing
+    unscaled = number.to_bytes(make(precision, scale).byte_width, "little", signed=True)
+    return pa.Array.from_buffers(make(precision, scale), 1, [None, pa.py_buffer(unscaled)])
+
+
+@given(array=decimal_arrays(), data=st.data())
+def test_a_decimal_comes_out_equal_or_is_refused(array: Any, data: st.DataObject) -> None:
+    """What fits is worked out with fractions, which share no code with pyarrow."""
+    precision = data.draw(st.just(38) | st.integers(1, 38))
+    scale = data.draw(st.integers(0, precision))
+    value = Fraction(array[0].as_py())
+    fits = abs(value) < 10 ** (precision - scale) and (value * 10**scale).denominator == 1
+    try:
+        (back,) = cast(array, f"decimal({precision},{scale})")
+    except InvalidRowError:
+        assert not fits
+    else:
+        assert fits
+        assert Fraction(back) == value
+
+
 @pytest.mark.parametrize(
     ("array", "kind", "row"),
     [
@@ -250,6 +286,12 @@ def test_what_loses_nothing_is_cast(array: Any, kind: str | pa.DataType, expecte
         (pa.array([Decimal("1.5"), Decimal("100.0")]), "decimal(3,1)", 1),
         (pa.array([Decimal("9" * 40)], pa.decimal256(40, 0)), "decimal(38,0)", 0),
         (int64(5, 1000), "decimal(4,1)", 1),
+        # pyarrow's own checked cast makes other numbers of these: 0.78 of 14,000,000, for one.
+        (int64(1, 14_000_000), "decimal(38,37)", 1),
+        (pa.array([Decimal("14000000.0")], pa.decimal64(14, 1)), "decimal(38,37)", 0),
+        (pa.array([Decimal("9200.000")], pa.decimal32(8, 3)), "decimal(38,36)", 0),
+        (pa.array([Decimal(0), None, Decimal("-9.9E+27")], pa.decimal128(3, -26)), "decimal(34,32)", 2),
+        (pa.array([Decimal("7.68375E+74")], pa.decimal256(14, -69)), "decimal(37,37)", 0),
         (pa.array([0, DAY_MS + 1], pa.int64()).view(pa.date64()), "date", 1),
         (stamps("ns", None, 1000, 1001), "timestamp_ntz", 1),
         (stamps("us", "UTC", 1), pa.timestamp("ms", "UTC"), 0),

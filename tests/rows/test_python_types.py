@@ -73,6 +73,8 @@ SILENT = [
     ("a bool becomes a double", "float64", True),
     ("a bool becomes a float", "float32", True),
     ("a bool of numpy becomes an int", "int64", np.bool_(True)),  # noqa: FBT003
+    ("a tiny Decimal becomes zero", "decimal(38,0)", Decimal("5.7481149248871138651955276180208E-28")),
+    ("39 digits overflow 128 bits", "decimal(38,34)", Decimal("3828.47603078815906002836979322301686926")),
     ("a float of numpy becomes an int", "int64", np.float32(1)),
     ("a large float becomes infinite", "float32", 1e300),
     ("a time of day becomes a number", "int64", time(1, 2)),
@@ -249,6 +251,10 @@ def test_datetimes_with_and_without_zone_in_one_column_are_refused() -> None:
     assert caught.value.row == 2
 
 
+def scaled(number: int, exponent: int) -> Decimal:
+    return Decimal(number).scaleb(exponent, WIDE)
+
+
 ZONES: Any = st.sampled_from([UTC, BERLIN, ZoneInfo("America/St_Johns"), timezone(timedelta(hours=14))])
 MIDDLE = {"min_value": datetime(2, 1, 1), "max_value": datetime(9998, 1, 1)}  # noqa: DTZ001
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -262,7 +268,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "float64": st.floats(allow_nan=False) | st.integers(),
     "decimal(9,3)": st.decimals() | st.integers(-(10**7), 10**7),
     "decimal(38,10)": st.decimals(allow_nan=False, allow_infinity=False, places=10),
-    "decimal(38,0)": st.integers(-(10**39), 10**39),
+    "decimal(38,0)": st.integers(-(10**39), 10**39) | st.builds(scaled, st.integers(), st.integers(-90, 30)),
     "bool": st.booleans(),
     "string": st.text(st.characters()),
     "binary": st.binary(),
@@ -297,9 +303,7 @@ def test_values_of_the_right_kind_are_never_refused(kind: str, data: st.DataObje
     value: Any
     if kind.startswith("decimal"):
         precision, scale = map(int, kind[8:-1].split(","))
-        value = data.draw(
-            st.integers(-(10**precision) + 1, 10**precision - 1).map(lambda n: Decimal(n).scaleb(-scale, WIDE))
-        )
+        value = data.draw(st.integers(-(10**precision) + 1, 10**precision - 1).map(lambda n: scaled(n, -scale)))
     elif kind == "float64":
         value = data.draw(st.floats())
     elif kind == "string":
