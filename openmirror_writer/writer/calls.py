@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import InvalidRowError, UnknownPositionError
-from openmirror_writer.position import Position, compare
+from openmirror_writer.position import Position, compare, same_position
 from openmirror_writer.rows import Needs, is_arrow, peek_columns
 from openmirror_writer.schema import check_keys
 
@@ -88,3 +89,31 @@ def check_keyless_position(position: Position, last: Position, table: str) -> No
     if order is None or order > 0:
         msg = f"the position goes back behind {last!r}: in a table without keys its rows would stand twice"
         raise UnknownPositionError(msg, table=table, position=position)
+
+
+def refuse_repeated(
+    batches: Iterator[tuple[ChangeBatch, bool]], position: Position, last: Position, table: str
+) -> Iterator[tuple[ChangeBatch, bool]]:
+    """Pass the rows of a call on a keyless table through, if it leads on: those of a position reached were all given.
+
+    Args:
+        batches: Rows of the call, each batch with a flag that is passed through.
+        position: Of the call; None = not told.
+        last: The last one that was accepted.
+        table: Label for errors.
+
+    Yields:
+        The same pairs.
+
+    Raises:
+        UnknownPositionError: There are rows, and the position is the last one.
+    """
+    is_repeated = position is not None and same_position(position, last)
+    for batch, exact in batches:
+        if is_repeated and batch.num_rows:
+            msg = (
+                "this position was reached already, and rows came again with it: in a table without keys they would "
+                "stand twice; give all rows of a position in one call, or in several of which only the last tells it"
+            )
+            raise UnknownPositionError(msg, table=table, position=position)
+        yield batch, exact

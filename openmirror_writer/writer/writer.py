@@ -25,12 +25,14 @@ from openmirror_writer.writer.calls import (
     full_rows,
     inferred_columns,
     no_changes,
+    refuse_repeated,
     some_rows,
 )
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, State
 from openmirror_writer.writer.fence import PublishedFile
 from openmirror_writer.writer.gate import Gate
 from openmirror_writer.writer.publish import FilePublisher
+from openmirror_writer.writer.schedule import Schedule
 from openmirror_writer.writer.statement import judged, key_change, marked, refuse_keyless
 from openmirror_writer.writer.worker import Worker
 from openmirror_writer.zone import LandingTable
@@ -78,8 +80,6 @@ class Writer:
             StorageError: The storage failed.
         """
         self._table = table
-        self._roll = roll
-        self._advance_interval = advance_interval
         self._worker: Worker | None = None
         self._publisher = FilePublisher(table, None if start_at is None else checked_position(start_at))
         table.zone.ensure_partner_events()
@@ -88,8 +88,7 @@ class Writer:
         self._cutter = Cutter(roll, resumed.progress, resumed.skip, table=table.label)
         cutter = self._cutter
         self._gate = Gate(table.label, lambda: cutter.is_whole)
-        self._oldest_row_at: float | None = None
-        self._recorded_at = time.monotonic()
+        self._schedule = Schedule(age=roll.age, advance_interval=advance_interval, clock=time.monotonic)
 
     # ------------------------------------------------------------------------------------------------------ where it is
 
@@ -301,7 +300,7 @@ class Writer:
             OpenMirrorError: See the class.
         """
         with self._gate.entered():
-            self._oldest_row_at = None
+            self._schedule.buffer_left()
             return self._cutter.discard()
 
     # ------------------------------------------------------------------------------------------------ with, and the end
@@ -369,16 +368,19 @@ class Writer:
 
     def _take(self, call: Call, batches: Iterator[tuple[ChangeBatch, bool]]) -> None:
         """Cut the rows of a call into files; the errors of this call say how many of its rows stand in files."""
+        if not self._keys:
+            batches = refuse_repeated(batches, call.position, self._cutter.progress.position, self._table.label)
         rows_before = self._cutter.rows_taken
         self._cutter.begin(call)
         try:
             for batch, exact in batches:
                 self._publish_all(self._cutter.add(batch, exact=exact))
             self._publish_all(self._cutter.end())
+            self._schedule.call_ended(rows_wait=self._cutter.buffered_rows > 0)
             if self._worker is None or call.load:
                 self._settle()
-            else:
-                self._look_at_age()
+            elif self._schedule.is_file_due:
+                self._publish_all(self._taken())
         except BaseException as error:
             published = self._cutter.abort()
             if self._gate.failure is not None:  # not all that was cut stands; what stands is first in, first out
@@ -395,8 +397,12 @@ class Writer:
                 self._gate.guarded(self._worker.submit, content)
             else:
                 self._gate.guarded(self._publisher.publish, content)
-            self._cutter.handed_over(content)
-            self._recorded_at = time.monotonic()
+            self._handed_over(content)
+
+    def _handed_over(self, content: FileContent) -> None:
+        self._cutter.handed_over(content)
+        self._schedule.buffer_left()
+        self._schedule.recorded()
 
     def _publish_rest(self) -> None:
         self._publish_all(self._taken())
@@ -415,24 +421,10 @@ class Writer:
         is_recorded = same_position(progress.position, self._publisher.recorded_position)
         if not is_recorded and self._publisher.last and not self._cutter.buffered_rows and self._cutter.skip is None:
             self._gate.guarded(self._publisher.advance, progress)
-            self._recorded_at = time.monotonic()
-
-    def _look_at_age(self) -> None:
-        """At the end of a call: note when the oldest row came; publish the buffer when it has waited long enough."""
-        if not self._cutter.buffered_rows:
-            self._oldest_row_at = None
-        elif self._oldest_row_at is None:
-            self._oldest_row_at = time.monotonic()
-        if self._is_too_old():
-            self._publish_all(self._taken())
-
-    def _is_too_old(self) -> bool:
-        oldest, age = self._oldest_row_at, self._roll.age
-        return oldest is not None and age is not None and time.monotonic() - oldest >= age
+            self._schedule.recorded()
 
     def _taken(self) -> list[FileContent]:
         content = self._cutter.take()
-        self._oldest_row_at = None
         return [] if content is None else [content]
 
     def _tick(self) -> None:
@@ -442,13 +434,12 @@ class Writer:
                 self._gate.guarded(self._publish_what_waited)
 
     def _publish_what_waited(self) -> None:
-        for content in self._taken() if self._is_too_old() else []:
+        for content in self._taken() if self._schedule.is_file_due else []:
             self._publisher.publish(content)
-            self._cutter.handed_over(content)
-            self._recorded_at = time.monotonic()
+            self._handed_over(content)
             self._publisher.confirm()
-        if time.monotonic() - self._recorded_at >= self._advance_interval:
-            self._recorded_at = time.monotonic()
+        if self._schedule.is_record_due:
+            self._schedule.recorded()
             self._record_advance()
             self._publisher.confirm()
         if self._publisher.proof_is_due:  # the feed went quiet: what stands is durable, so say so
@@ -491,7 +482,7 @@ class Writer:
     def _note(self, error: BaseException) -> None:
         """Say on an exception that leaves the block what becomes of the rows."""
         rows = self._cutter.discard()
-        self._oldest_row_at = None
+        self._schedule.buffer_left()
         if rows:
             error.add_note(
                 f"{rows} buffered rows of {self._table.label} were discarded; go on from position {self.position!r}"

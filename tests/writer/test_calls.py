@@ -8,9 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import InvalidRowError, SchemaRefusedError, UnknownPositionError
 from openmirror_writer.schema import declared_columns
-from openmirror_writer.writer.calls import check_keyless_position, delete_rows, full_rows, inferred_columns, some_rows
+from openmirror_writer.writer.calls import (
+    check_keyless_position,
+    delete_rows,
+    full_rows,
+    inferred_columns,
+    refuse_repeated,
+    some_rows,
+)
 
 
 def test_columns_are_inferred_and_no_row_is_lost() -> None:
@@ -84,3 +92,26 @@ def test_a_position_of_a_keyless_table_never_goes_back(last: Any, position: Any)
     with pytest.raises(UnknownPositionError, match="goes back") as caught:
         check_keyless_position(position, last, "t")
     assert (caught.value.table, caught.value.position) == ("t", position)
+
+
+ONE_ROW = (ChangeBatch(pa.record_batch({"v": [1]})), True)
+NO_ROW = (ONE_ROW[0].slice(0, 0), True)
+
+
+@pytest.mark.parametrize(
+    ("last", "position"), [(1, 2), (None, 1), (1, None), (None, None), ({"0": 1}, {"0": 1, "1": 1})]
+)
+def test_rows_of_a_keyless_table_come_with_a_new_position_or_none(last: Any, position: Any) -> None:
+    assert list(refuse_repeated(iter([NO_ROW, ONE_ROW]), position, last, "t")) == [NO_ROW, ONE_ROW]
+
+
+def test_a_position_that_was_reached_may_come_again_without_rows() -> None:
+    assert list(refuse_repeated(iter([NO_ROW]), 1, 1, "t")) == [NO_ROW]
+
+
+def test_rows_of_a_position_that_was_reached_are_refused() -> None:
+    passed = refuse_repeated(iter([NO_ROW, ONE_ROW]), {"0": 1}, {"0": 1}, "t")
+    assert next(passed) == NO_ROW
+    with pytest.raises(UnknownPositionError, match="stand twice") as caught:
+        next(passed)
+    assert (caught.value.table, caught.value.position) == ("t", {"0": 1})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -177,6 +179,26 @@ def test_positions_of_a_table_without_keys_never_go_back_not_even_behind_a_resta
         lambda w: w.write(changes((0, 1, "b"), position={"0": 1})),
     ):
         with pytest.raises(UnknownPositionError, match="goes back"):
+            act(Writer(log))
+    assert mirrored(log.zone) == [A]
+
+
+@pytest.mark.parametrize("in_with", [False, True])
+def test_rows_of_a_table_without_keys_do_not_come_twice_with_one_position(log: LandingTable, in_with: bool) -> None:  # noqa: FBT001
+    again: tuple[Callable[[Writer], None], ...] = (
+        lambda w: w.insert([B], position=5),
+        lambda w: w.write(changes((0, 1, "b"), position=5)),
+        lambda w: w.write(pa.table({"id": [1], "v": ["b"], "__rowMarker__": [0]}), position=5),
+    )
+    with Writer(log) if in_with else nullcontext(Writer(log)) as writer:
+        writer.insert([A], position=5)
+        for act in again:
+            with pytest.raises(UnknownPositionError, match="in a table without keys they would stand twice"):
+                act(writer)
+        writer.insert([], position=5)
+        writer.advance(5)
+    for act in again:
+        with pytest.raises(UnknownPositionError, match="in a table without keys they would stand twice"):
             act(Writer(log))
     assert mirrored(log.zone) == [A]
 

@@ -105,7 +105,7 @@ def test_rows_that_waited_long_enough_are_published_and_proved_by_the_idle_worke
 def test_without_an_age_rows_wait_for_the_end(orders: LandingTable) -> None:
     with Writer(orders, roll=Roll(age=None), advance_interval=0.01) as writer:
         writer.upsert([A], position=1)
-        until(lambda: writer._recorded_at > time.monotonic() - 0.02)
+        until(lambda: writer._schedule.recorded_at > time.monotonic() - 0.02)
         assert names(orders) == []
 
 
@@ -122,8 +122,8 @@ def test_the_idle_worker_records_no_advance_that_would_pass_a_buffered_row(order
     Writer(orders).upsert([A], position=1)
     with Writer(orders, roll=Roll(age=None), advance_interval=0.01) as writer:
         writer.upsert([B], position=2)
-        before = writer._recorded_at
-        until(lambda: writer._recorded_at > before)
+        before = writer._schedule.recorded_at
+        until(lambda: writer._schedule.recorded_at > before)
         assert advances(orders) == []
         assert writer.published_position == 1
 
