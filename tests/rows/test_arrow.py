@@ -95,7 +95,7 @@ def test_whatever_speaks_arrow_is_taken(make: Any) -> None:
     assert encoded(rows) == [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
 
 
-@pytest.mark.parametrize("rows", [[], {}, None, pa.Table, iter(())], ids=repr)
+@pytest.mark.parametrize("rows", [[], {}, None, pa.Table, iter(())], ids=["list", "dict", "None", "type", "iterator"])
 def test_dicts_are_not_arrow(rows: object) -> None:
     assert not is_arrow(rows)
 

@@ -64,7 +64,7 @@ def test_a_type_is_told_by_its_values(values: list[Any], expected: pa.DataType) 
         ([time(1)], "times of day"),
         ([[1]], "JSON"),
         ([{}], "JSON"),
-        ([object()], "no column type"),
+        pytest.param([object()], "no column type", id="an object"),
     ],
     ids=repr,
 )

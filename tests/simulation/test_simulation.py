@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import coverage
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -17,6 +18,20 @@ QUICK = 1000
 CHUNKS = 16
 CHUNK = 12_500  # 16 x 12,500 = 200,000
 SEEDS_TO_FIND = 4000
+FOUND_LAST = (771, 415, 242, 123, 75, 41, 1, 0)
+"""Seeds that found a rule left out when they were searched in order (11 s for 771): tried before all others."""
+
+
+@pytest.fixture(autouse=True)
+def unmeasured():
+    """Leave the simulation out of the coverage: measuring doubles its time, and other tests reach these lines too."""
+    measured = coverage.Coverage.current()
+    if measured is None:
+        yield
+        return
+    measured.stop()
+    yield
+    measured.start()
 
 
 def _settings(examples):
@@ -55,4 +70,5 @@ def test_200_000_histories(chunk):
 
 
 def _assert_found(history):
-    assert any(history(seed).bad for seed in range(SEEDS_TO_FIND)), f"not found in {SEEDS_TO_FIND} histories"
+    seeds = (*FOUND_LAST, *range(SEEDS_TO_FIND))
+    assert any(history(seed).bad for seed in seeds), f"not found in {SEEDS_TO_FIND} histories"
