@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import pyarrow as pa
 
@@ -34,7 +35,7 @@ class ColumnType:
         name: As it is declared and printed.
         arrow: In memory and, by `physical` and `logical`, in files. Of ``decimal(p,s)``: the widest of the family.
         physical: Parquet's physical type.
-        logical: Parquet's logical type as pyarrow prints it, ``None`` where there is none.
+        logical: Parquet's logical type as pyarrow prints it (without flags of old readers); ``None`` if there is none.
         text: ``DataType`` of a column in a ``SchemaDefinition``; None: the type does not stand in delimited text.
         spark: As Spark's SQL names what it reads from the file, and the type of the column in Delta.
         delta: The same type as Delta spells it in its log.
@@ -67,7 +68,7 @@ _INSTANT = "`datetime` with a zone; the instant is kept, the zone is not"
 
 
 def _integer(name: str, spark: str, delta: str, text: str | None) -> ColumnType:
-    kind: pa.DataType = pa.type_for_alias(name)
+    kind: pa.DataType = pa.type_for_alias(name)  # type: ignore[call-overload] # the stubs list the names one by one
     signed = str(not name.startswith("u")).lower()
     logical = "None" if name in {"int32", "int64"} else f"Int(bitWidth={kind.bit_width}, isSigned={signed})"
     physical = "INT64" if kind.bit_width == 64 else "INT32"  # noqa: PLR2004 - Parquet has these two
@@ -78,7 +79,7 @@ def _integer(name: str, spark: str, delta: str, text: str | None) -> ColumnType:
 def _float(name: str, physical: str, text: str, takes: str, synonym: str) -> ColumnType:
     return ColumnType(
         name,
-        pa.type_for_alias(name),
+        pa.type_for_alias(name),  # type: ignore[call-overload] # the same
         physical,
         "None",
         text,
@@ -90,7 +91,7 @@ def _float(name: str, physical: str, text: str, takes: str, synonym: str) -> Col
     )
 
 
-def _timestamp(name: str, kind: pa.TimestampType[str, str | None]) -> ColumnType:
+def _timestamp(name: str, kind: pa.TimestampType[Any, Any]) -> ColumnType:
     instant, unit = kind.tz is not None, {"us": "microseconds", "ms": "milliseconds"}[kind.unit]
     adjusted = str(instant).lower()
     spark = "timestamp" if instant else "timestamp_ntz"
@@ -98,8 +99,7 @@ def _timestamp(name: str, kind: pa.TimestampType[str, str | None]) -> ColumnType
         name,
         kind,
         "INT64",
-        f"Timestamp(isAdjustedToUTC={adjusted}, timeUnit={unit}, is_from_converted_type=false, "
-        "force_set_converted_type=false)",
+        f"Timestamp(isAdjustedToUTC={adjusted}, timeUnit={unit})",
         "DateTime",
         spark,
         spark,

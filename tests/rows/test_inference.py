@@ -1,9 +1,10 @@
 """Columns taken from the first rows: what is told, and what would be a guess."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -61,9 +62,11 @@ def test_a_type_is_told_by_its_values(values: list[Any], expected: pa.DataType) 
         ([1, "1"], "mixes int, str"),
         ([b"1", "1"], "mixes bytes, str"),
         ([Decimal(1), 1], "mixes Decimal, int"),
-        ([time(1)], "times of day"),
-        ([[1]], "JSON"),
-        ([{}], "JSON"),
+        ([time(1)], "declare it with columns= as 'time'"),
+        ([[1]], "declare it with columns= as 'json'"),
+        ([{}], "declare it with columns= as 'json'"),
+        ([UUID(int=1)], "declare it with columns= as 'uuid'"),
+        ([timedelta(1)], "declare it with columns= as 'int64'"),
         pytest.param([object()], "no column type", id="an object"),
     ],
     ids=repr,

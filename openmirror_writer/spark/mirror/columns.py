@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from openmirror_writer.column_types import column_type
 from openmirror_writer.errors import SchemaRefusedError
-
 from openmirror_writer.schema import ROW_MARKER, landed_type
 
 INTERNAL = "__om_"
