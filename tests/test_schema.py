@@ -6,7 +6,15 @@ import pyarrow as pa
 import pytest
 
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.schema import check_column_names, check_keys, declared_columns, file_type, type_text
+from openmirror_writer.schema import (
+    check_column_names,
+    check_keys,
+    declared_columns,
+    declared_type,
+    file_type,
+    landed_type,
+    type_text,
+)
 
 NAMES: dict[str, pa.DataType] = {
     "int8": pa.int8(),
@@ -147,6 +155,22 @@ def test_columns_that_are_neither_a_map_nor_a_schema_are_refused(columns: Any) -
         declared_columns(columns)
 
 
+@pytest.mark.parametrize("form", ["json", "uuid", "time"])
+def test_a_column_that_is_stored_as_text_is_a_string_column_that_knows_its_form(form: str) -> None:
+    columns = declared_columns({"a": f"{form} not null"})
+    assert columns.equals(declared_columns({"a": "string not null"}))
+    assert declared_type(columns.field("a")) == form
+    assert declared_columns(columns).equals(columns, check_metadata=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [(pa.json_(), "json"), (pa.json_(pa.string_view()), "json"), (pa.uuid(), "uuid")], ids=str
+)
+def test_arrows_own_json_and_uuid_declare_the_same(kind: Any, form: str) -> None:
+    for columns in (declared_columns({"a": kind}), declared_columns(pa.schema([("a", kind)]))):
+        assert (columns.field("a").type, declared_type(columns.field("a"))) == (pa.string(), form)
+
+
 # -------------------------------------------------------------------------------------------------------- file types
 
 
@@ -166,6 +190,24 @@ def test_a_type_that_cannot_be_mirrored_is_refused_with_the_way_out(kind: pa.Dat
         file_type("payload", kind)
     assert caught.value.column == "payload"
     assert caught.value.type is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(pa.timestamp("ns"), "nanoseconds"), (pa.float16(), "16-bit"), (pa.uuid(), "'uuid'")]
+)
+def test_a_column_of_a_file_that_spark_cannot_read_is_refused_though_a_writer_converts_it(
+    kind: Any, reason: str
+) -> None:
+    with pytest.raises(SchemaRefusedError, match=reason) as caught:
+        landed_type("at", kind)
+    assert (caught.value.column, caught.value.type) == ("at", str(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "stands"), [(pa.large_string(), pa.string()), (pa.timestamp("ms"), pa.timestamp("ms"))]
+)
+def test_a_column_of_a_file_that_spark_reads_is_one_of_ours(kind: Any, stands: Any) -> None:
+    assert landed_type("v", kind) == stands
 
 
 # ------------------------------------------------------------------------------------------------------------- names
