@@ -135,6 +135,12 @@ def test_arrows_own_uuids_times_and_nested_values_become_text(array: Any, kind: 
     assert stored(pa.table({"id": range(len(array)), "v": array}), kind) == expected
 
 
+def test_json_text_may_hold_a_number_of_any_size() -> None:
+    """Python refuses to read an int of so many digits; JSON does not bound them."""
+    text = "[" + "1" * 5_000 + "]"
+    assert stored([{"id": 1, "v": text}], "json") == [text]
+
+
 # ------------------------------------------------------------------------------------------------- Parquet and text
 
 

@@ -16,7 +16,7 @@ from openmirror_writer.column_types import COLUMN_TYPES, DECIMAL, ColumnType
 
 NAIVE = datetime(2024, 5, 6, 7, 8, 9, 123000)  # noqa: DTZ001 - without a zone on purpose
 AWARE = NAIVE.replace(tzinfo=timezone(timedelta(hours=2)))
-SOME_UUID = UUID("00112233-4455-6677-8899-aabbccddeeff")
+SOME_UUID = UUID("abcdef01-ab23-cd45-ef67-89abcdef0123")
 
 
 @dataclass(frozen=True)

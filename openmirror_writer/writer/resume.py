@@ -232,7 +232,7 @@ def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable
     names = [*standing.names, *(n for n in declared.names if n not in standing.names)]
     for name in names:
         ours, theirs = _declaration(declared, name), _declaration(standing, name)
-        if ours != theirs:
+        if not _is_same(declared, standing, name):
             msg = (
                 f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops "
                 "at a changed column: declare what is published, or drop_table and load again"
@@ -240,6 +240,12 @@ def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable
             return SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
     msg = f"columns= has the order {declared.names}, the last published file {standing.names}: use that one"
     return SchemaRefusedError(msg, table=table.label, file=path)
+
+
+def _is_same(declared: pa.Schema, standing: pa.Schema, name: str) -> bool:
+    """Whether both have the column, with one type and nullability; text of any form is text."""
+    is_in_both = name in declared.names and name in standing.names
+    return is_in_both and declared.field(name).equals(standing.field(name))
 
 
 def _declaration(columns: pa.Schema, name: str) -> str:

@@ -361,6 +361,19 @@ def test_what_an_array_should_not_hold_is_refused_and_named(array: Any, kind: st
     assert str(error)
 
 
+@pytest.mark.parametrize(
+    ("array", "shown"),
+    [
+        (with_payload(pa.time64("ns"), struct.pack("<q", 1_500)), "00:00:00.000001500"),
+        (with_payload(pa.time64("us"), struct.pack("<q", 86_400_000_000)), "<value out of range: 86400000000>"),
+    ],
+)
+def test_a_time_that_is_refused_is_shown_as_it_is(array: Any, shown: str) -> None:
+    """Python's value of it is another one: pyarrow cuts the nanoseconds, and shows midnight."""
+    columns = declared_columns({"v": "time"})
+    assert refusal(pa.table({"v": array}), Needs(columns, (), frozenset({"v"}), "orders")).value == shown
+
+
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz", "date"])
 def test_the_first_and_the_last_moment_go_in(kind: str) -> None:
     zone = "UTC" if kind == "timestamp" else None

@@ -138,6 +138,13 @@ def test_the_marker_column_is_no_column_of_the_table() -> None:
     assert columns.names == ["id"]
 
 
+def test_an_extension_type_that_nobody_registered_tells_no_type() -> None:
+    field: Any = pa.field("v", pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
+    with pytest.raises(SchemaRefusedError, match=r"geoarrow.wkb") as caught:
+        peek_columns(pa.table([pa.array([b"x"])], schema=pa.schema([field])), "orders")
+    assert (caught.value.table, caught.value.column) == ("orders", "v")
+
+
 @pytest.mark.parametrize("column", [pa.nulls(1), pa.array([[1]]), pa.array([{"a": 1}])], ids=str)
 def test_an_arrow_type_that_cannot_be_mirrored_is_refused(column: Any) -> None:
     with pytest.raises(SchemaRefusedError) as caught:

@@ -300,6 +300,23 @@ def test_columns_that_differ_from_the_last_file_are_refused(
     assert (caught.value.file, caught.value.column) == (f"orders/{data_file(1)}", column)
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"id": "json", "v": "json"}, "'id' is json in columns= and int64"),
+        ({"id": "int64", "v": "json", "w": "uuid"}, "'w' is uuid in columns= and absent"),
+        ({"v": "json", "id": "int64"}, "order"),
+    ],
+)
+def test_a_column_that_is_stored_as_text_is_not_taken_for_the_one_that_differs(
+    zone: LandingZone, columns: dict[str, str], said: str
+) -> None:
+    table = zone.table("orders", key_columns=["id"], columns=columns)
+    stand(table, a_record())
+    with pytest.raises(SchemaRefusedError, match=said):
+        opened(table)
+
+
 def test_columns_and_keys_left_out_are_as_in_the_folder(zone: LandingZone) -> None:
     columns = declared_columns(
         {"id": "uint8", "v": "decimal(9,2) not null", "at": "timestamp", "ms": pa.timestamp("ms")}
