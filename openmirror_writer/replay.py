@@ -19,7 +19,7 @@ from openmirror_writer.formats import Footer, footer_of, read_rows
 from openmirror_writer.layout import MOVED, data_number
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import FOREIGN, Record
-from openmirror_writer.schema import ROW_MARKER, file_type
+from openmirror_writer.schema import ROW_MARKER, landed_type
 from openmirror_writer.storage import Steps, listing, perform, reading
 from openmirror_writer.zone import FolderState, LandingTable, LandingZone, look
 
@@ -348,11 +348,8 @@ def _columns(file: LandingFile, label: str) -> pa.Schema:
     """Return the data columns in file types: dictionaries and large strings, say, are plain strings."""
     fields = []
     for field in file.footer.columns:
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            msg = f"the column {field.name!r} holds timestamps in nanoseconds, which Spark cannot read"
-            raise ApplyError(msg, table=label, file=file.path, column=field.name, type=str(field.type))
         try:
-            fields.append(pa.field(field.name, file_type(field.name, field.type), nullable=field.nullable))
+            fields.append(pa.field(field.name, landed_type(field.name, field.type), nullable=field.nullable))
         except SchemaRefusedError as error:
             error.table, error.file = label, file.path
             raise

@@ -1,18 +1,10 @@
-"""The columns of a table: which types they may have and how they are declared. Producer and consumer share this model.
+"""The columns of a table: how they are declared, and which are refused. Producer and consumer share this model.
 
-| declared as | Arrow | in Delta |
-|---|---|---|
-| ``int8`` ``int16`` ``int32`` ``int64`` | the same | tinyint, smallint, int, bigint |
-| ``uint8`` ``uint16`` ``uint32`` ``uint64`` | the same | smallint, int, bigint, decimal(20,0) |
-| ``float32`` (``float``), ``float64`` (``double``) | float, double | float, double |
-| ``decimal(p,s)``, p up to 38 | decimal128(p, s) | decimal(p,s) |
-| ``bool`` (``boolean``), ``string``, ``binary`` | bool, string, binary | boolean, string, binary |
-| ``date`` (``date32``) | date32 | date |
-| ``timestamp``: an instant | timestamp[us, tz=UTC] | timestamp |
-| ``timestamp_ntz``: date and time without a zone | timestamp[us] | timestamp_ntz |
+A type is declared by its name (`openmirror_writer.column_types`, docs/types.md: ``int64``, ``decimal(18,2)``, ``json``)
+or as an Arrow type. `` not null`` behind a name declares a column that is never NULL.
 
-`` not null`` behind a type declares a column that is never NULL. Timestamps in milliseconds have no name here, but stay
-what they are where an Arrow schema or a standing file has them.
+Columns of JSON, UUIDs and times of day stand in files as text. Which form a column's text has is kept in the metadata
+of its Arrow field, and only there: equal columns are equal whatever their form, and a file's column is plain text.
 """
 
 from __future__ import annotations
@@ -23,35 +15,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from openmirror_writer.column_types import COLUMN_TYPES, DECIMAL, MAX_PRECISION, ColumnType, TextForm, column_type
 from openmirror_writer.errors import SchemaRefusedError, shorten
 
 ROW_MARKER = "__rowMarker__"
 """The column that says what a row does: int32, the last one; `openmirror_writer.changes.RowMarker` has its values."""
 
-_MAX_PRECISION = 38
-_NAMED: Mapping[str, pa.DataType] = {  # of two names of one type, the first is the one that we print
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "uint8": pa.uint8(),
-    "uint16": pa.uint16(),
-    "uint32": pa.uint32(),
-    "uint64": pa.uint64(),
-    "float32": pa.float32(),
-    "float": pa.float32(),
-    "float64": pa.float64(),
-    "double": pa.float64(),
-    "bool": pa.bool_(),
-    "boolean": pa.bool_(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "date32": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
+_FORM = b"openmirror.form"
+_EXTENSION = b"ARROW:extension:name"
+_NAMED: Mapping[str, ColumnType] = {
+    name: each for each in COLUMN_TYPES if each is not DECIMAL for name in (each.name.lower(), *each.synonyms)
 }
-_ALLOWED = frozenset(_NAMED.values()) | {pa.timestamp("ms"), pa.timestamp("ms", tz="UTC")}
+_EXTENSION_FORMS: Mapping[str, TextForm] = {"arrow.json": TextForm.JSON, "arrow.uuid": TextForm.UUID}
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 
 Columns = Mapping[str, "str | pa.DataType"] | pa.Schema
@@ -62,7 +37,8 @@ def declared_columns(columns: Columns) -> pa.Schema:
     """Return the declaration as an Arrow schema in the types that files carry.
 
     Args:
-        columns: Column name to type (see the table above; Arrow types too), or an Arrow schema.
+        columns: Column name to type (by its name, or an Arrow type), or an Arrow schema. Arrow's ``json`` and ``uuid``
+            declare the types of these names.
 
     Raises:
         SchemaRefusedError: A name or type that the service, or Spark when it reads the file, would refuse; or it is
@@ -74,7 +50,7 @@ def declared_columns(columns: Columns) -> pa.Schema:
     """
     given: object = columns
     if isinstance(given, pa.Schema):
-        fields = [pa.field(f.name, file_type(f.name, f.type), nullable=f.nullable) for f in given]
+        fields = [_declared_field(field) for field in given]
     elif isinstance(given, Mapping):
         fields = [_declared(name, kind) for name, kind in given.items()]
     else:
@@ -140,9 +116,9 @@ def check_keys(keys: Sequence[str], columns: pa.Schema | None, *, table: str) ->
 def file_type(name: str, kind: pa.DataType) -> pa.DataType:
     """Return the type in which a column of Arrow type ``kind`` stands in files.
 
-    Representations of the same values are one type: large and view strings are ``string``, dictionaries their values,
-    an instant of any zone is one of UTC, seconds and nanoseconds are microseconds. Whether each value fits is not
-    looked at here.
+    Representations of the same values are one type: large and view strings and Arrow's ``json`` are ``string``,
+    dictionaries and run-end encoded arrays their values, float16 is float32, an instant of any zone is one of UTC,
+    seconds and nanoseconds are microseconds. Whether each value fits is not looked at here.
 
     Args:
         name: The column, for the error.
@@ -151,22 +127,65 @@ def file_type(name: str, kind: pa.DataType) -> pa.DataType:
     Raises:
         SchemaRefusedError: The service or Spark cannot read the type, or a guess would be needed; with the way out.
     """
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return file_type(name, kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or extension_name(kind) == "arrow.json":
         return pa.string()
     if pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind):
         return pa.binary()
     if pa.types.is_date64(kind):
         return pa.date32()
+    if pa.types.is_float16(kind):
+        return pa.float32()
     if pa.types.is_timestamp(kind):
         return pa.timestamp("ms" if kind.unit == "ms" else "us", tz="UTC" if kind.tz else None)
     if pa.types.is_decimal(kind):
         return _decimal(name, kind.precision, kind.scale)
-    if kind in _ALLOWED:
+    if column_type(kind) is not None:
         return kind
     msg = f"the column {name!r} has type {kind}, which cannot be mirrored: {_way_out(kind)}"
     raise SchemaRefusedError(msg, column=name, type=str(kind))
+
+
+def landed_type(name: str, kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column that was found in a Parquet file, as `file_type` names it.
+
+    Args:
+        name: The column, for the error.
+        kind: Its Arrow type, as pyarrow reads it from the file.
+
+    Raises:
+        SchemaRefusedError: As `file_type`; or Spark cannot read the type, though a writer could convert it.
+    """
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        msg = f"the column {name!r} holds timestamps in nanoseconds, which Spark cannot read: publish microseconds"
+        raise SchemaRefusedError(msg, column=name, type=str(kind))
+    if pa.types.is_float16(kind):
+        msg = f"the column {name!r} holds 16-bit floats, which Spark cannot read: publish float32"
+        raise SchemaRefusedError(msg, column=name, type=str(kind))
+    return file_type(name, kind)
+
+
+def refuse_unknown_extension(field: pa.Field[Any]) -> None:
+    """Refuse a column of an extension type that is known by its name only: storage may mean anything.
+
+    Raises:
+        SchemaRefusedError: The field has such a type, with the way out.
+    """
+    name = (field.metadata or {}).get(_EXTENSION)
+    if name is not None:
+        extension = name.decode(errors="replace")
+        msg = f"the column {field.name!r} has the extension type {extension}: {_EXTENSION_WAY_OUT}"
+        raise SchemaRefusedError(msg, column=field.name, type=extension)
+
+
+def extension_name(kind: pa.DataType) -> str | None:
+    """Return the name of an extension type, None for any other type.
+
+    >>> extension_name(pa.uuid()), extension_name(pa.string())
+    ('arrow.uuid', None)
+    """
+    return kind.extension_name if isinstance(kind, pa.BaseExtensionType) else None
 
 
 def type_text(kind: pa.DataType) -> str:
@@ -175,9 +194,24 @@ def type_text(kind: pa.DataType) -> str:
     >>> type_text(pa.timestamp("us")), type_text(pa.decimal128(18, 2))
     ('timestamp_ntz', 'decimal(18,2)')
     """
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    return next((name for name, named in _NAMED.items() if named == kind), str(kind))
+    found = column_type(kind)
+    return str(kind) if found is None else found.name
+
+
+def declared_type(field: pa.Field[Any]) -> str:
+    """Return how the type of a column is declared, ``json``, ``uuid`` and ``time`` included; without ``not null``.
+
+    >>> declared_type(declared_columns({"tags": "json"}).field("tags"))
+    'json'
+    """
+    form = text_form(field)
+    return type_text(field.type) if form is None else form.value
+
+
+def text_form(field: pa.Field[Any]) -> TextForm | None:
+    """Return which text a column of declared columns holds; None: plain values of its type."""
+    form = (field.metadata or {}).get(_FORM)
+    return None if form is None else TextForm(form.decode())
 
 
 def _is_text(name: object) -> bool:
@@ -186,7 +220,7 @@ def _is_text(name: object) -> bool:
 
 def _declared(name: str, kind: object) -> pa.Field[Any]:
     if isinstance(kind, pa.DataType):
-        return pa.field(name, file_type(name, kind))
+        return _declared_field(pa.field(name, kind))
     if not isinstance(kind, str):
         msg = f"the column {name!r} is declared as {shorten(kind)}; use a type name such as 'int64' or an Arrow type"
         raise SchemaRefusedError(msg, column=name)
@@ -198,26 +232,48 @@ def _declared(name: str, kind: object) -> pa.Field[Any]:
     if text not in _NAMED:
         msg = f"the column {name!r} is declared as {kind!r}; known: decimal(p,s), {', '.join(_NAMED)}"
         raise SchemaRefusedError(msg, column=name, type=kind)
-    return pa.field(name, _NAMED[text], nullable=nullable)
+    return _field(name, _NAMED[text].arrow, _NAMED[text].form, nullable=nullable)
+
+
+def _declared_field(field: pa.Field[Any]) -> pa.Field[Any]:
+    refuse_unknown_extension(field)
+    form = _EXTENSION_FORMS.get(extension_name(field.type) or "")
+    if form is None and pa.types.is_string(field.type):
+        form = text_form(field)  # of columns that were declared before
+    kind = file_type(field.name, field.type) if form is None else pa.string()
+    return _field(field.name, kind, form, nullable=field.nullable)
+
+
+def _field(name: str, kind: pa.DataType, form: TextForm | None, *, nullable: bool) -> pa.Field[Any]:
+    metadata = None if form is None else {_FORM: form.value.encode()}
+    return pa.field(name, kind, nullable=nullable, metadata=metadata)
 
 
 def _decimal(name: str, precision: int, scale: int) -> pa.DataType:
-    if not 1 <= precision <= _MAX_PRECISION or not 0 <= scale <= precision:
+    if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         kind = f"decimal({precision},{scale})"
-        msg = f"the column {name!r} is {kind}; Delta holds 1 to {_MAX_PRECISION} digits, 0 to all of them decimal"
+        msg = (
+            f"the column {name!r} is {kind}; Delta holds 1 to {MAX_PRECISION} digits, 0 to all of them decimal: "
+            "declare digits that fit, or string and hand over text"
+        )
         raise SchemaRefusedError(msg, column=name, type=kind)
     return pa.decimal128(precision, scale)
+
+
+_EXTENSION_WAY_OUT = "hand over its storage, cast to a plain type"
 
 
 def _way_out(kind: pa.DataType) -> str:
     if pa.types.is_null(kind):
         return "nothing tells its type; declare it with columns="
     if pa.types.is_nested(kind):
-        return "hand it over as JSON text in a string column"
+        return "declare it as 'json' with columns=, to write it as JSON text"
     if pa.types.is_time(kind):
-        return "Delta has no time of day; hand it over as text HH:MM:SS.ffffff in a string column"
+        return "Delta has no time of day; declare it as 'time' with columns=, to write it as text HH:MM:SS.ffffff"
     if pa.types.is_duration(kind):
         return "hand it over as a number in an int64 column"
-    if pa.types.is_float16(kind):
-        return "hand it over as float32"
+    if extension_name(kind) == "arrow.uuid":
+        return "declare it as 'uuid' with columns=, to write it as text"
+    if extension_name(kind) is not None:
+        return _EXTENSION_WAY_OUT
     return "hand it over as text in a string column"

@@ -99,8 +99,8 @@ class LandingZone:
             schema_name: Its schema; None: the database's default schema.
             key_columns: The columns of the unique key, ``[]`` for a table that takes inserts only; required when the
                 table is made, later None means: as in the folder.
-            columns: Column to type (`openmirror_writer.schema`), or an Arrow schema; None: as in the folder, else
-                inferred once from the first rows.
+            columns: Column to type (docs/types.md), or an Arrow schema; None: as in the folder, else inferred once from
+                the first rows. A file does not tell which text is ``json``, ``uuid`` or ``time``: declare it each time.
             format: How files are encoded.
             file_order: ``sequential``: by file number.
             unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.

@@ -369,17 +369,19 @@ def test_representations_of_the_same_values_are_one_type(zone: LandingZone, orde
 
 
 @pytest.mark.parametrize(
-    ("values", "error", "message"),
+    ("values", "message"),
     [
-        (pa.array([1], pa.timestamp("ns")), ApplyError, "nanoseconds, which Spark cannot read"),
-        (pa.array([[1]]), SchemaRefusedError, "cannot be mirrored"),
+        (pa.array([1], pa.timestamp("ns")), "nanoseconds, which Spark cannot read"),
+        (pa.array([1.5], pa.float16()), "16-bit floats, which Spark cannot read"),
+        (pa.array([b"x" * 16], pa.uuid()), "declare it as 'uuid'"),
+        (pa.array([[1]]), "cannot be mirrored"),
     ],
 )
 def test_a_type_that_cannot_be_mirrored_is_an_error(
-    zone: LandingZone, orders: Feeder, values: pa.Array[Any], error: type[Exception], message: str
+    zone: LandingZone, orders: Feeder, values: pa.Array[Any], message: str
 ) -> None:
     orders.foreign(1, pa.table({"id": values}))
-    with pytest.raises(error, match=message) as caught:
+    with pytest.raises(SchemaRefusedError, match=message) as caught:
         replay(zone)
     assert f"orders/{data_file(1)}" in str(caught.value)
 

@@ -6,7 +6,15 @@ import pyarrow as pa
 import pytest
 
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.schema import check_column_names, check_keys, declared_columns, file_type, type_text
+from openmirror_writer.schema import (
+    check_column_names,
+    check_keys,
+    declared_columns,
+    declared_type,
+    file_type,
+    landed_type,
+    type_text,
+)
 
 NAMES: dict[str, pa.DataType] = {
     "int8": pa.int8(),
@@ -47,19 +55,22 @@ IN_FILES: list[tuple[pa.DataType, pa.DataType]] = [
     (pa.decimal32(9, 2), pa.decimal128(9, 2)),
     (pa.decimal64(18, 2), pa.decimal128(18, 2)),
     (pa.decimal256(38, 2), pa.decimal128(38, 2)),
+    (pa.float16(), pa.float32()),
+    (pa.json_(), pa.string()),
+    (pa.run_end_encoded(pa.int32(), pa.string_view()), pa.string()),
 ]
 WAYS_OUT: list[tuple[pa.DataType, str]] = [
     (pa.null(), "declare it with columns="),
-    (pa.list_(pa.int64()), "JSON text"),
-    (pa.struct([("a", pa.int64())]), "JSON text"),
-    (pa.map_(pa.string(), pa.int64()), "JSON text"),
-    (pa.time32("ms"), "HH:MM:SS.ffffff"),
-    (pa.time64("us"), "HH:MM:SS.ffffff"),
+    (pa.list_(pa.int64()), "declare it as 'json'"),
+    (pa.struct([("a", pa.int64())]), "declare it as 'json'"),
+    (pa.map_(pa.string(), pa.int64()), "declare it as 'json'"),
+    (pa.time32("ms"), "declare it as 'time'"),
+    (pa.time64("us"), "declare it as 'time'"),
     (pa.duration("us"), "int64"),
-    (pa.float16(), "float32"),
     (pa.month_day_nano_interval(), "text"),
-    (pa.uuid(), "text"),
-    (pa.dictionary(pa.int8(), pa.float16()), "float32"),
+    (pa.uuid(), "declare it as 'uuid'"),
+    (pa.bool8(), "hand over its storage"),
+    (pa.dictionary(pa.int8(), pa.duration("s")), "int64"),
     (pa.decimal256(39, 2), "Delta holds 1 to 38 digits"),
     (pa.decimal128(5, -2), "Delta holds 1 to 38 digits"),
 ]
@@ -116,7 +127,7 @@ def test_an_arrow_schema_declares_types_and_nullability_and_no_metadata() -> Non
 
 
 @pytest.mark.parametrize(
-    "kind", ["int", "varchar(20)", "decimal", "decimal(18)", "decimal(\u0661,1)", "", "not null", "time"]
+    "kind", ["int", "varchar(20)", "decimal", "decimal(18)", "decimal(\u0661,1)", "", "not null", "interval"]
 )
 def test_an_unknown_type_name_is_refused_with_the_known_ones(kind: str) -> None:
     with pytest.raises(SchemaRefusedError, match=r"known: decimal\(p,s\), int8, .*timestamp_ntz") as caught:
@@ -144,6 +155,22 @@ def test_columns_that_are_neither_a_map_nor_a_schema_are_refused(columns: Any) -
         declared_columns(columns)
 
 
+@pytest.mark.parametrize("form", ["json", "uuid", "time"])
+def test_a_column_that_is_stored_as_text_is_a_string_column_that_knows_its_form(form: str) -> None:
+    columns = declared_columns({"a": f"{form} not null"})
+    assert columns.equals(declared_columns({"a": "string not null"}))
+    assert declared_type(columns.field("a")) == form
+    assert declared_columns(columns).equals(columns, check_metadata=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [(pa.json_(), "json"), (pa.json_(pa.string_view()), "json"), (pa.uuid(), "uuid")], ids=str
+)
+def test_arrows_own_json_and_uuid_declare_the_same(kind: Any, form: str) -> None:
+    for columns in (declared_columns({"a": kind}), declared_columns(pa.schema([("a", kind)]))):
+        assert (columns.field("a").type, declared_type(columns.field("a"))) == (pa.string(), form)
+
+
 # -------------------------------------------------------------------------------------------------------- file types
 
 
@@ -163,6 +190,24 @@ def test_a_type_that_cannot_be_mirrored_is_refused_with_the_way_out(kind: pa.Dat
         file_type("payload", kind)
     assert caught.value.column == "payload"
     assert caught.value.type is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(pa.timestamp("ns"), "nanoseconds"), (pa.float16(), "16-bit"), (pa.uuid(), "'uuid'")]
+)
+def test_a_column_of_a_file_that_spark_cannot_read_is_refused_though_a_writer_converts_it(
+    kind: Any, reason: str
+) -> None:
+    with pytest.raises(SchemaRefusedError, match=reason) as caught:
+        landed_type("at", kind)
+    assert (caught.value.column, caught.value.type) == ("at", str(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "stands"), [(pa.large_string(), pa.string()), (pa.timestamp("ms"), pa.timestamp("ms"))]
+)
+def test_a_column_of_a_file_that_spark_reads_is_one_of_ours(kind: Any, stands: Any) -> None:
+    assert landed_type("v", kind) == stands
 
 
 # ------------------------------------------------------------------------------------------------------------- names

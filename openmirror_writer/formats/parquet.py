@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -180,18 +180,26 @@ def _footer(metadata: pq.FileMetaData, identity: str, path: str) -> Footer:
         raise UnknownPositionError(msg, file=path, column=ROW_MARKER)
     marker_type = markers[0].type if markers else None
     countable = marker_type is not None and pa.types.is_integer(marker_type)
+    leaves = [metadata.schema.column(leaf) for leaf in range(metadata.num_columns)]
+    uuids = {leaf.path for leaf in leaves if leaf.logical_type.type == "UUID"}
     low_high, nulls = _marker_statistics(metadata) if countable else (None, None)
     data = (metadata.metadata or {}).get(FOOTER_KEY)
     return Footer(
         identity=identity,
         rows=metadata.num_rows,
-        columns=pa.schema([pa.field(f.name, f.type, nullable=f.nullable) for f in schema if f.name != ROW_MARKER]),
+        columns=pa.schema([_column(f, uuids) for f in schema if f.name != ROW_MARKER]),
         marked=bool(markers),
         markers=low_high,
         null_markers=nulls,
         marker_type=marker_type,
         record=None if data is None else parse_record(data, file=path),
     )
+
+
+def _column(field: pa.Field[Any], uuids: set[str]) -> pa.Field[Any]:
+    """Return a column without its metadata; pyarrow takes UUIDs for plain bytes, Spark refuses them."""
+    kind = pa.uuid() if field.name in uuids else field.type
+    return pa.field(field.name, kind, nullable=field.nullable)
 
 
 def read_rows(content: Content, path: str) -> pa.Table:

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from openmirror_writer.changes import RowMarker
+from openmirror_writer.column_types import TextForm
 from openmirror_writer.errors import InvalidRowError
 from openmirror_writer.rows.casts import CAST_FAILURES, Cast, cast_for, is_bytes, is_text, nulls
 from openmirror_writer.rows.cells import cell_error, first_null, missing_column, naming, null_error, unknown_column
 from openmirror_writer.rows.needs import CHUNK_ROWS, Needs
-from openmirror_writer.schema import ROW_MARKER, file_type, type_text
+from openmirror_writer.schema import ROW_MARKER, declared_type, file_type, refuse_unknown_extension, text_form
 
 _MARKERS = frozenset(int(marker) for marker in RowMarker)
 
@@ -32,8 +33,11 @@ def open_stream(rows: object, table: str) -> pa.RecordBatchReader:
         table: For the error.
 
     Raises:
-        InvalidRowError: It holds a single column, not a table.
+        InvalidRowError: It holds a single column, not a table; or structs of which one is NULL.
     """
+    if isinstance(rows, pa.ChunkedArray | pa.StructArray) and rows.null_count:
+        msg = "a struct that is NULL is no row; drop it, or give its fields their values"
+        raise InvalidRowError(msg, table=table, row=first_null(rows))
     if isinstance(rows, pa.RecordBatchReader):
         return rows  # not through the C interface, which would turn an error of its generator into another one
     try:
@@ -150,15 +154,29 @@ def _source(schema: pa.Schema, field: pa.Field[Any], needs: Needs) -> _Source:
             raise missing_column(needs, field.name)
         return _Source(None, None)
     source = schema.field(index).type
-    cast = cast_for(source, field.type)
+    with naming(needs.table):
+        refuse_unknown_extension(schema.field(index))
+    form = text_form(field)
+    cast = cast_for(source, field.type, form)
     if cast is None:
-        if not pa.types.is_null(source):
+        if form is None:
             with naming(needs.table):
                 file_type(field.name, source)  # raises with the way out where no column could have this type
-        msg = f"{source} is not converted in silence: {_way_out(source, field.type)}"
-        kind = type_text(field.type)
+        way_out = _way_out(source, field.type) if form is None else _FORM_WAY_OUT[form]
+        msg = f"{source} is not converted in silence: {way_out}"
+        kind = declared_type(field)
         raise InvalidRowError(msg, table=needs.table, column=field.name, value=str(source), type=kind)
     return _Source(index, cast)
+
+
+_FORM_WAY_OUT: Mapping[TextForm, str] = {
+    TextForm.JSON: (
+        "a json column takes text, and nested values of text, numbers, booleans and maps with text keys; cast what is "
+        "inside first, or declare another type"
+    ),
+    TextForm.UUID: "cast it to Arrow's uuid, or to text of the form 8-4-4-4-12, or declare another type",
+    TextForm.TIME: "cast it to Arrow's time64, or to text HH:MM:SS.ffffff, or declare another type",
+}
 
 
 def _way_out(source: pa.DataType, target: pa.DataType) -> str:
@@ -205,7 +223,9 @@ def _cast(batch: pa.RecordBatch, plan: list[_Source], needs: Needs) -> pa.Record
         else source.cast(batch.column(source.index))
         for source, field in zip(plan, needs.columns, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=needs.columns)
+    fitted = pa.RecordBatch.from_arrays(arrays, schema=needs.columns)
+    fitted.validate(full=True)  # the caller's buffers may hold text that is no UTF-8, and decimals of too many digits
+    return fitted
 
 
 def _bad_cell(batch: pa.RecordBatch, plan: list[_Source], needs: Needs, row: int) -> InvalidRowError:
@@ -215,7 +235,7 @@ def _bad_cell(batch: pa.RecordBatch, plan: list[_Source], needs: Needs, row: int
             continue
         column = batch.column(source.index)
         try:
-            source.cast(column)
+            source.cast(column).validate(full=True)
         except CAST_FAILURES as error:
             reason = f"{error}; nothing is cut or rounded: mend the value, or declare another type"
             return cell_error(reason, needs, row=row, column=name, value=_value(column[0]), key=_key(batch, 0, needs))
@@ -230,9 +250,14 @@ def _key(batch: pa.RecordBatch, row: int, needs: Needs) -> Mapping[str, Any]:
 
 def _value(scalar: pa.Scalar[Any]) -> Any:  # noqa: ANN401 - any cell
     try:
-        return scalar.as_py()
-    except (ValueError, OverflowError):  # nanoseconds, and years that Python does not hold
-        return str(scalar.cast(pa.string()))
+        if not pa.types.is_time(scalar.type):  # pyarrow cuts its nanoseconds, and begins anew after midnight
+            return scalar.as_py()
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return scalar.cast(pa.string()).as_py()  # nanoseconds, and years that Python does not hold
+    except (ValueError, pa.ArrowNotImplementedError):  # zones that nobody knows, text that is not UTF-8
+        return f"a {scalar.type} that cannot be shown"
 
 
 def _check_marker_column(schema: pa.Schema, table: str) -> None:

@@ -1,18 +1,4 @@
-"""Which Arrow types go into which column, and the checked casts. Only what loses nothing is there.
-
-| column | takes |
-|---|---|
-| integers | any integer type whose values fit |
-| ``float32``, ``float64`` | any float (rounded to float32, never to infinity), integers that are exact |
-| ``decimal(p,s)`` | any decimal whose values fit exactly, integers that fit |
-| ``bool`` | bool |
-| ``string``, ``binary`` | their large and view forms; fixed size binary |
-| ``date`` | date32, date64 at midnight |
-| ``timestamp`` | timestamps with any zone, of any unit whose values are whole microseconds |
-| ``timestamp_ntz`` | timestamps without a zone, likewise |
-
-Dictionaries count as their values. The null type goes anywhere.
-"""
+"""Which Arrow types go into which column, and the checked casts. Only what loses nothing is there (docs/types.md)."""
 
 from __future__ import annotations
 
@@ -24,6 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from openmirror_writer.column_types import TextForm
+from openmirror_writer.rows.python_types import is_within_years
+from openmirror_writer.rows.text_forms import checked_texts, texts_from
+from openmirror_writer.schema import extension_name
+
 Cast = Callable[["pa.Array[Any]"], "pa.Array[Any]"]
 """Array to array of the column's type and the same length; raises one of `CAST_FAILURES`."""
 
@@ -31,20 +22,32 @@ CAST_FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowCapacityE
 """What a cast raises when a value does not fit, or when the text of all values together exceeds 2 GiB."""
 
 
-def cast_for(source: pa.DataType, target: pa.DataType) -> Cast | None:
+def cast_for(source: pa.DataType, target: pa.DataType, form: TextForm | None = None) -> Cast | None:
     """Return the cast from one Arrow type to the type of a column, None if there is none without loss.
 
     Args:
         source: What the caller has.
-        target: One of the types of `openmirror_writer.schema`.
+        target: One of the types of `openmirror_writer.column_types`.
+        form: Which text a string column holds; None: any.
     """
-    if source == target:
-        return _as_it_is
+    if pa.types.is_dictionary(source):
+        inner = cast_for(source.value_type, target, form)
+        return inner and partial(_decoded, then=inner)
+    if pa.types.is_run_end_encoded(source):
+        inner = cast_for(source.value_type, target, form)
+        return inner and partial(_expanded, then=inner)
     if pa.types.is_null(source):
         return partial(_nulls, target=target)
-    if pa.types.is_dictionary(source):
-        inner = cast_for(source.value_type, target)
-        return inner and partial(_decoded, then=inner)
+    return _plain_cast(source, target) if form is None else _to_form(source, form)
+
+
+def _plain_cast(source: pa.DataType, target: pa.DataType) -> Cast | None:
+    if pa.types.is_timestamp(target) or pa.types.is_date(target):
+        return partial(_within_years, target=target) if _is_same_kind(source, target) else None
+    if extension_name(source) == "arrow.json":
+        return _from_storage(source, target)
+    if source == target:
+        return _as_it_is
     if pa.types.is_integer(target):
         return partial(_safely, target=target) if pa.types.is_integer(source) else None
     if pa.types.is_floating(target):
@@ -103,6 +106,36 @@ def _nulls(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     return nulls(len(array), target)
 
 
+def _to_form(source: pa.DataType, form: TextForm) -> Cast | None:
+    if is_text(source) or (extension_name(source), form) == ("arrow.json", TextForm.JSON):
+        to_text = cast_for(source, pa.string())
+        return to_text and partial(_checked, to_text=to_text, form=form)
+    return texts_from(source, form)
+
+
+def _checked(array: pa.Array[Any], to_text: Cast, form: TextForm) -> pa.Array[Any]:
+    texts = to_text(array)
+    texts.validate(full=True)  # text that is no UTF-8 cannot be looked into
+    return checked_texts(texts, form)
+
+
+def _from_storage(source: Any, target: pa.DataType) -> Cast | None:  # noqa: ANN401 - the stubs know no extension types
+    inner = cast_for(source.storage_type, target)
+    return inner and partial(_stored, then=inner)
+
+
+def _stored(array: Any, then: Cast) -> pa.Array[Any]:  # noqa: ANN401 - the same
+    return then(array.storage)
+
+
+def _within_years(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
+    cast = array.cast(target, safe=True)
+    if not is_within_years(cast):
+        msg = f"{target} holds the years 1 to 9999"
+        raise pa.ArrowInvalid(msg)
+    return cast
+
+
 def _safely(array: pa.Array[Any], target: pa.DataType) -> pa.Array[Any]:
     return array.cast(target, safe=True)
 
@@ -152,9 +185,21 @@ def _rescaled(array: pa.Array[Any], target: pa.Decimal128Type[Any, Any]) -> pa.A
 
 
 def _decoded(array: pa.DictionaryArray[Any, Any], then: Cast) -> pa.Array[Any]:
-    words = array.dictionary
-    if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
-        # pyarrow has no kernel that decodes into views.
-        words = words.cast(pa.large_string() if is_text(words.type) else pa.large_binary())
+    words = _without_views(array.dictionary)
     # Decoded before it is cast: words that no row uses need not fit.
     return then(pa.DictionaryArray.from_arrays(array.indices, words).dictionary_decode())
+
+
+def _without_views(array: pa.Array[Any]) -> pa.Array[Any]:
+    """Return views as large text or bytes, all else as it is: pyarrow has no kernel that takes values out of views."""
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
+
+
+def _expanded(array: pa.RunEndEncodedArray[Any, Any], then: Cast) -> pa.Array[Any]:
+    # Row by row the number of its run: pyarrow's own decoding knows no views, dictionaries and extension types. The
+    # ends of the runs are those of the whole array, whichever slice of it this is.
+    numbers = pa.array(range(len(array.values)), pa.int64())
+    runs = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(array.run_ends, numbers))  # type: ignore[call-overload,attr-defined] # the stubs lack them
+    return then(_without_views(array.values).take(runs.slice(array.offset, len(array))))

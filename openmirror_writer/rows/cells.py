@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from openmirror_writer.errors import InvalidRowError, SchemaRefusedError
 from openmirror_writer.rows.needs import Needs
-from openmirror_writer.schema import ROW_MARKER, type_text
+from openmirror_writer.schema import ROW_MARKER, declared_type
 
 
 def cell_error(
@@ -26,7 +26,7 @@ def cell_error(
         value: As the caller gave it.
         key: The row's key, as far as it is known.
     """
-    kind = type_text(needs.columns.field(column).type)
+    kind = declared_type(needs.columns.field(column))
     msg = f"this value does not go into the column {column!r}: {reason}"
     return InvalidRowError(
         msg, table=needs.table, row=row, key=dict(key) or None, column=column, value=value, type=kind
@@ -41,11 +41,11 @@ def null_error(needs: Needs, *, row: int, column: str, key: Mapping[str, Any]) -
         )
     else:
         msg = f"the column {column!r} is declared not null and is NULL; give it a value, or declare it nullable"
-    kind = type_text(needs.columns.field(column).type)
+    kind = declared_type(needs.columns.field(column))
     return InvalidRowError(msg, table=needs.table, row=row, key=dict(key) or None, column=column, type=kind)
 
 
-def first_null(array: pa.Array[Any]) -> int:
+def first_null(array: pa.Array[Any] | pa.ChunkedArray[Any]) -> int:
     """Return the index of the first NULL of an array that has one."""
     return int(array.is_null().index(pa.scalar(value=True)).as_py())
 

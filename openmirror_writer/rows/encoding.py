@@ -13,7 +13,7 @@ from openmirror_writer.rows.cells import naming
 from openmirror_writer.rows.dicts import as_dicts, encode_dicts, gather
 from openmirror_writer.rows.inference import infer_type
 from openmirror_writer.rows.needs import CHUNK_ROWS, Needs
-from openmirror_writer.schema import ROW_MARKER, check_column_names, file_type
+from openmirror_writer.schema import ROW_MARKER, check_column_names, file_type, refuse_unknown_extension
 
 
 def encode(rows: object, needs: Needs) -> Iterator[pa.RecordBatch]:
@@ -101,6 +101,8 @@ def _arrow_columns(schema: pa.Schema, table: str) -> pa.Schema:
         fields.pop()
     with naming(table):
         check_column_names([field.name for field in fields])
+        for field in fields:
+            refuse_unknown_extension(field)
         return pa.schema([pa.field(field.name, file_type(field.name, field.type)) for field in fields])
 
 

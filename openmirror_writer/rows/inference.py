@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from openmirror_writer.column_types import TextForm
 from openmirror_writer.errors import SchemaRefusedError
 from openmirror_writer.rows.python_types import is_aware, is_real, unwrapped_bool
 
@@ -63,13 +64,20 @@ def _reason(kinds: set[str]) -> str:
         return f"holds ints outside of 64 bits; {declare} as 'decimal(38,0)', 'uint64' or 'string'"
     if len(kinds) > 1:
         return f"mixes {', '.join(sorted(kinds))}; hand over one kind, or {declare}"
-    if kinds == {"time"}:
-        return "holds times of day, which Delta has no type for; hand over text HH:MM:SS.ffffff"
-    return (
-        f"holds values of type {kinds.pop()}, for which there is no column type; hand over text, for nested values JSON"
-    )
+    kind = kinds.pop()
+    if kind in _STORED_AS_TEXT:
+        return f"holds values of type {kind}, which Delta has no type for; {declare} as '{_STORED_AS_TEXT[kind]}'"
+    if kind == "timedelta":
+        return f"holds durations, which Delta has no type for; {declare} as 'int64', and hand over a number"
+    return f"holds values of type {kind}, for which there is no column type; hand over text"
 
 
+_STORED_AS_TEXT: Mapping[str, TextForm] = {
+    "dict": TextForm.JSON,
+    "list": TextForm.JSON,
+    "UUID": TextForm.UUID,
+    "time": TextForm.TIME,
+}
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "bool"),
     (Integral, "int"),

@@ -8,6 +8,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from openmirror_writer.rows.python_types import PythonType, python_type
+from openmirror_writer.rows.text_forms import form_type
+from openmirror_writer.schema import text_form
 
 CHUNK_ROWS = 8192
 """Rows that are encoded at a time: they stay in the cache (1 M x 12: 1.03 s against 1.79 s at 64k)."""
@@ -38,7 +40,11 @@ class Needs:
     @cached_property
     def python_types(self) -> tuple[PythonType, ...]:
         """For each column, in order, how Python values become it."""
-        return tuple(python_type(field.type) for field in self.columns)
+        forms = [text_form(field) for field in self.columns]
+        return tuple(
+            python_type(field.type) if form is None else form_type(form)
+            for field, form in zip(self.columns, forms, strict=True)
+        )
 
     @cached_property
     def never_null(self) -> frozenset[str]:

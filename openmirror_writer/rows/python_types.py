@@ -1,18 +1,8 @@
 """Which Python values go into which column, and what becomes of them. Strict: whatever would lose something is refused.
 
-| column | takes | refuses, among others |
-|---|---|---|
-| integers | int; whatever registers as ``numbers.Integral`` | bool, float (even 1.0), Decimal, out of range |
-| ``float32``, ``float64`` | float (rounded to float32), an exact int | bool, Decimal, Fraction, overflow to infinity |
-| ``decimal(p,s)`` | Decimal and int that fit exactly | bool, float, NaN, infinity, more digits |
-| ``bool`` | bool, numpy's bool | int |
-| ``string`` | str | bytes, lone surrogates |
-| ``binary`` | bytes, bytearray, memoryview | str |
-| ``date`` | date | datetime |
-| ``timestamp`` | datetime with a zone, of which the instant is kept | datetime without one, date, nanoseconds |
-| ``timestamp_ntz`` | datetime without a zone | datetime with one, date, nanoseconds |
-
-Subclasses go in as what they are (``IntEnum`` as int, ``StrEnum`` as str, ``pandas.Timestamp`` as datetime).
+docs/types.md says what each type takes and refuses. Subclasses go in as what they are (``IntEnum`` as int, ``StrEnum``
+as str, ``pandas.Timestamp`` as datetime); the integers take whatever registers as ``numbers.Integral``, ``bool`` takes
+numpy's.
 """
 
 from __future__ import annotations
@@ -23,13 +13,14 @@ import struct
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation, localcontext
 from fractions import Fraction
 from functools import partial
 from itertools import repeat
 from numbers import Integral, Rational, Real
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,6 +43,7 @@ _FIRST_SECOND = -62_135_596_800
 """0001-01-01 in seconds since the epoch: the first instant that Spark and Python hold."""
 _END_SECOND = 253_402_300_800
 """10000-01-01, the first instant that they do not hold."""
+_DAY_SECONDS = 86_400
 _SINGLE = struct.Struct("<f")  # the native "f" would pack infinity without a word
 _EXACT = Context(prec=4000, traps=[Inexact, InvalidOperation])
 """Wide enough for any Decimal that fits a column after its trailing zeros; longer ones are refused."""
@@ -85,7 +77,7 @@ def python_type(kind: pa.DataType) -> PythonType:
     """Return how Python values become a column of a file type.
 
     Args:
-        kind: One of the types of `openmirror_writer.schema`.
+        kind: One of the types of `openmirror_writer.column_types`.
     """
     if pa.types.is_timestamp(kind):
         return _timestamp_type(kind)
@@ -128,7 +120,7 @@ def _timestamp_type(kind: pa.TimestampType[Any, Any]) -> PythonType:
     aware = kind.tz is not None
     build = partial(_timestamps, kind=kind, epoch=_EPOCH_UTC if aware else _EPOCH)
     canonical = partial(_datetime, aware=aware, milliseconds=kind.unit == "ms")
-    return PythonType(frozenset({datetime, _NONE}), canonical, build, _within_years if aware else _always)
+    return PythonType(frozenset({datetime, _NONE}), canonical, build, is_within_years if aware else _always)
 
 
 def _decimal_type(kind: pa.Decimal128Type[Any, Any]) -> PythonType:
@@ -141,12 +133,21 @@ def _has_no_infinity(array: pa.Array[Any]) -> bool:
     return not pc.any(pc.is_inf(array)).as_py()
 
 
-def _within_years(array: pa.Array[Any]) -> bool:
-    """Whether all instants lie in the years 1 to 9999 of UTC: a zone can push a datetime out of them."""
-    bounds: Any = pc.min_max(array.view(pa.int64()))
+def is_within_years(array: pa.Array[Any]) -> bool:
+    """Return whether all instants or dates lie in the years 1 to 9999 of UTC, which is what Spark and Python hold.
+
+    Args:
+        array: Of a file type: timestamps in micro- or milliseconds, or date32.
+    """
+    kind = array.type
+    bounds: Any = pc.min_max(array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64()))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
-    per_second = 1000 if array.type.unit == "ms" else 1_000_000
-    return low is None or (_FIRST_SECOND * per_second <= low and high < _END_SECOND * per_second)
+    if low is None:
+        return True
+    if pa.types.is_date32(kind):
+        return bool(low * _DAY_SECONDS >= _FIRST_SECOND and high * _DAY_SECONDS < _END_SECOND)
+    per_second = 1000 if kind.unit == "ms" else 1_000_000
+    return bool(_FIRST_SECOND * per_second <= low and high < _END_SECOND * per_second)
 
 
 def _timestamps(values: Sequence[datetime | None], kind: pa.TimestampType[Any, Any], epoch: datetime) -> pa.Array[Any]:
@@ -242,7 +243,7 @@ def _string(value: object) -> str:
     if not isinstance(value, str):
         if isinstance(value, (bytes, bytearray, memoryview)):
             raise UnfitError("bytes are not text; decode them, or declare the column binary")
-        raise _refusal(value, "a str")
+        raise _refusal(value, _TEXT_WAY_OUT.get(type(value), "a str"))
     text = str.__str__(value)
     try:
         text.encode()
@@ -298,6 +299,12 @@ def is_aware(value: datetime) -> bool:
     return value.tzinfo is not None and value.utcoffset() is not None
 
 
+_TEXT_WAY_OUT: Mapping[type, str] = {
+    dict: "a dict to a column declared json",
+    list: "a list to a column declared json",
+    UUID: "a UUID to a column declared uuid",
+    time: "a time to a column declared time",
+}
 _SIMPLE: Mapping[pa.DataType, tuple[set[type], Callable[[object], object]]] = {
     pa.bool_(): ({bool}, _bool),
     pa.string(): ({str}, _string),

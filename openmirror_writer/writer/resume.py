@@ -14,7 +14,7 @@ from openmirror_writer.layout import METADATA, advance_file, case_twin, replacem
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
-from openmirror_writer.schema import check_keys, declared_columns, type_text
+from openmirror_writer.schema import check_keys, declared_columns, declared_type, landed_type
 from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
@@ -221,25 +221,29 @@ def _refuse_case_twins(table: LandingTable) -> Steps[None]:
 
 
 def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> pa.Schema:
-    """Return the columns of the last file, if they are the declared ones; of a foreign file, in our types."""
+    """Return the columns of the last file, if they are the declared ones; of a foreign file, in our types.
+
+    The declared ones where there are some: a file does not tell which text is JSON, a UUID or a time of day.
+    """
     standing = footer.columns
     if footer.record is None:
         try:
-            standing = declared_columns(standing)
+            found = [field.with_type(landed_type(field.name, field.type)) for field in standing]
+            standing = declared_columns(pa.schema(found))
         except SchemaRefusedError as error:
             error.table, error.file = table.label, path
             raise
     check_keys(keys, standing, table=table.label)
     if table.columns is not None and not table.columns.equals(standing):
         raise _other_columns(table.columns, standing, table, path)
-    return standing
+    return standing if table.columns is None else table.columns
 
 
 def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable, path: str) -> SchemaRefusedError:
     names = [*standing.names, *(n for n in declared.names if n not in standing.names)]
     for name in names:
         ours, theirs = _declaration(declared, name), _declaration(standing, name)
-        if ours != theirs:
+        if not _is_same(declared, standing, name):
             msg = (
                 f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops "
                 "at a changed column: declare what is published, or drop_table and load again"
@@ -249,11 +253,17 @@ def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable
     return SchemaRefusedError(msg, table=table.label, file=path)
 
 
+def _is_same(declared: pa.Schema, standing: pa.Schema, name: str) -> bool:
+    """Whether both have the column, with one type and nullability; text of any form is text."""
+    is_in_both = name in declared.names and name in standing.names
+    return is_in_both and declared.field(name).equals(standing.field(name))
+
+
 def _declaration(columns: pa.Schema, name: str) -> str:
     if name not in columns.names:
         return "absent"
     field = columns.field(name)
-    return type_text(field.type) + ("" if field.nullable else " not null")
+    return declared_type(field) + ("" if field.nullable else " not null")
 
 
 def _behind_foreign(  # noqa: PLR0917 - all that was found

@@ -301,6 +301,13 @@ def test_damaged_pages_are_refused_by_name() -> None:
         _rows(data[:100] + bytes(1_000) + data[1_100:])
 
 
+def test_uuids_of_another_publisher_are_told_from_bytes() -> None:
+    """Spark reads fixed bytes, and refuses UUIDs, which pyarrow reads as fixed bytes."""
+    some = [b"0123456789abcdef"]
+    data = _foreign({"b": pa.array(some, pa.binary(16)), "u": pa.array(some, pa.uuid())}, store_schema=False)
+    assert _footer(data).columns.types == [pa.binary(16), pa.uuid()]
+
+
 def test_a_record_of_a_newer_version_is_refused_with_its_file() -> None:
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, COLUMNS) as writer:

@@ -1,9 +1,10 @@
 """Columns taken from the first rows: what is told, and what would be a guess."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -61,9 +62,11 @@ def test_a_type_is_told_by_its_values(values: list[Any], expected: pa.DataType) 
         ([1, "1"], "mixes int, str"),
         ([b"1", "1"], "mixes bytes, str"),
         ([Decimal(1), 1], "mixes Decimal, int"),
-        ([time(1)], "times of day"),
-        ([[1]], "JSON"),
-        ([{}], "JSON"),
+        ([time(1)], "declare it with columns= as 'time'"),
+        ([[1]], "declare it with columns= as 'json'"),
+        ([{}], "declare it with columns= as 'json'"),
+        ([UUID(int=1)], "declare it with columns= as 'uuid'"),
+        ([timedelta(1)], "declare it with columns= as 'int64'"),
         pytest.param([object()], "no column type", id="an object"),
     ],
     ids=repr,
@@ -133,6 +136,13 @@ def test_a_reader_is_not_used_up_by_the_look() -> None:
 def test_the_marker_column_is_no_column_of_the_table() -> None:
     columns, _ = peek_columns(pa.table({"id": [1], "__rowMarker__": [4]}), "orders")
     assert columns.names == ["id"]
+
+
+def test_an_extension_type_that_nobody_registered_tells_no_type() -> None:
+    field: Any = pa.field("v", pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
+    with pytest.raises(SchemaRefusedError, match=r"geoarrow.wkb") as caught:
+        peek_columns(pa.table([pa.array([b"x"])], schema=pa.schema([field])), "orders")
+    assert (caught.value.table, caught.value.column) == ("orders", "v")
 
 
 @pytest.mark.parametrize("column", [pa.nulls(1), pa.array([[1]]), pa.array([{"a": 1}])], ids=str)

@@ -7,11 +7,21 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
-from openmirror_writer import InvalidRowError, LandingZone, OpenMirrorError, Roll, SchemaRefusedError, Writer
+from openmirror_writer import (
+    ChangeBatch,
+    InvalidRowError,
+    LandingZone,
+    OpenMirrorError,
+    Roll,
+    RowMarker,
+    SchemaRefusedError,
+    Writer,
+)
 from openmirror_writer.layout import data_file
 from openmirror_writer.zone import LandingTable
 from tests.writer.landing import identities, landed, mirrored, names
@@ -32,6 +42,9 @@ GOOD: dict[Any, Any] = {
     "timestamp": NOON_UTC,
     "timestamp_ntz": NOON,
     pa.timestamp("ms"): NOON.replace(microsecond=0),
+    "json": {"a": 1},
+    "uuid": UUID(int=1),
+    "time": time(12),
 }
 
 SILENT_CONVERSIONS = [
@@ -67,6 +80,11 @@ SILENT_CONVERSIONS = [
     (pa.timestamp("ms"), NOON),
     ("string", time(12)),
     ("string", "half a pair: \ud800"),
+    ("json", {"a": float("nan")}),
+    ("json", {1: "a"}),
+    ("json", 7),
+    ("uuid", UUID(int=1).bytes),
+    ("time", time(12, tzinfo=UTC)),
 ]
 
 ARROW_CONVERSIONS = [
@@ -84,6 +102,9 @@ ARROW_CONVERSIONS = [
     ("timestamp_ntz", pa.array([NOON], pa.timestamp("us", tz="UTC"))),
     ("timestamp_ntz", pa.array([1_001], pa.timestamp("ns"))),
     (pa.timestamp("ms"), pa.array([NOON], pa.timestamp("us"))),
+    ("json", pa.array([[float("nan")]])),
+    ("uuid", pa.array([UUID(int=1).bytes], pa.binary(16))),
+    ("time", pa.array([1_001], pa.int64()).view(pa.time64("ns"))),
 ]
 
 
@@ -137,6 +158,40 @@ def test_no_value_is_converted_in_silence(zone: LandingZone, kind: Any, value: o
     assert (error.table, error.row, error.key, error.column) == ("orders", 2, {"id": 3}, "v")
     assert repr(error.value) == repr(value)
     assert error.type is not None
+
+
+YEAR_10000 = 253_402_300_800
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("timestamp", pa.array([0, YEAR_10000], pa.timestamp("s", "UTC"))),
+        ("timestamp_ntz", pa.array([0, -YEAR_10000], pa.timestamp("s"))),
+        ("date", pa.array([0, YEAR_10000 // 86_400], pa.int32()).view(pa.date32())),
+    ],
+    ids=kind_id,
+)
+@pytest.mark.parametrize("verb", ["write", "write a batch", "update", "delete"])
+def test_a_key_outside_of_the_years_1_to_9999_is_refused_and_named(
+    zone: LandingZone, kind: str, key: pa.Array[Any], verb: str
+) -> None:
+    """Python has no value for it, and a key is compared in Python."""
+    orders = zone.table("orders", key_columns=["at"], columns={"at": kind, "v": "int8"})
+    table = pa.table({"at": key, "v": pa.array([1, 2], pa.int8())})
+    markers = pa.array([RowMarker.DELETE, RowMarker.INSERT], pa.int32())
+    calls: dict[str, Callable[[Writer], Any]] = {
+        "write": lambda w: w.write(table.append_column("__rowMarker__", markers)),
+        "write a batch": lambda w: w.write(ChangeBatch(table.to_batches()[0], markers)),
+        "update": lambda w: w.update(table.slice(0, 1), table.select(["at"]).slice(1)),
+        "delete": lambda w: w.delete(table.select(["at"])),
+    }
+    error = refused(orders, calls[verb], good=lambda w: w.upsert([{"at": GOOD[kind], "v": 1}]))
+    assert isinstance(error, InvalidRowError)
+    row = 0 if verb == "update" else 1
+    assert (error.table, error.row, error.column, error.type) == ("orders", row, "at", kind)
+    assert error.key == {"at": error.value}
+    assert "holds the years 1 to 9999" in error.message
 
 
 @pytest.mark.parametrize(("kind", "array"), ARROW_CONVERSIONS, ids=kind_id)
@@ -259,9 +314,11 @@ def test_column_names_that_differ_by_case_only_are_refused(zone: LandingZone, de
         ({"id": 1, "v": None}, "tells no type"),
         ({"id": 1, "v": Decimal("1.5")}, "decimals"),
         ({"id": 1, "v": NOON}, "without a zone"),
-        ({"id": 1, "v": time(12)}, "times of day"),
-        ({"id": 1, "v": timedelta(1)}, "no column type"),
-        ({"id": 1, "v": {"nested": 1}}, "JSON"),
+        ({"id": 1, "v": time(12)}, "as 'time'"),
+        ({"id": 1, "v": timedelta(1)}, "durations"),
+        ({"id": 1, "v": {"nested": 1}}, "as 'json'"),
+        ({"id": 1, "v": UUID(int=1)}, "as 'uuid'"),
+        ({"id": 1, "v": object()}, "no column type"),
         ({"id": 1, "": 1}, "not empty"),
         ({"id": 1, "\ud800": 1}, "surrogate"),
         ({"w": 1}, "none of the table's columns"),

@@ -15,7 +15,7 @@ from openmirror_writer.formats import Parquet
 from openmirror_writer.layout import DROPPING, GENERATION, METADATA, PROCESSED, READY_TO_DELETE, advance_file, data_file
 from openmirror_writer.metadata import Generation, TableMetadata
 from openmirror_writer.record import FOOTER_KEY, FOREIGN, Pending, Record
-from openmirror_writer.schema import declared_columns
+from openmirror_writer.schema import declared_columns, declared_type
 from openmirror_writer.storage import ReadFile, Request, answer_to, perform
 from openmirror_writer.writer.cut import Skip
 from openmirror_writer.writer.resume import Resumed, open_table, skip_of
@@ -237,8 +237,30 @@ def test_start_at_is_not_looked_at_where_the_folder_tells(orders: LandingTable) 
 
 def test_columns_of_another_publisher_are_taken_in_our_types(zone: LandingZone) -> None:
     table = zone.table("orders", key_columns=["id"])
-    stand(table, None, pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("ns"))]))
-    assert opened(table, start_at=1).columns == declared_columns({"id": "int64 not null", "at": "timestamp_ntz"})
+    stand(
+        table,
+        None,
+        pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("ms", "+02:00"))]),
+    )
+    columns = declared_columns({"id": "int64 not null", "at": pa.timestamp("ms", "UTC")})
+    assert opened(table, start_at=1).columns == columns
+
+
+def test_columns_of_another_publisher_that_spark_cannot_read_are_refused(zone: LandingZone) -> None:
+    table = zone.table("orders", key_columns=["id"])
+    stand(table, None, pa.schema([pa.field("id", pa.int64()), pa.field("at", pa.timestamp("ns"))]))
+    with pytest.raises(SchemaRefusedError, match="nanoseconds, which Spark cannot read") as caught:
+        opened(table, start_at=1)
+    assert (caught.value.table, caught.value.column) == ("orders", "at")
+
+
+@pytest.mark.parametrize("form", ["json", "uuid", "time"])
+def test_a_file_that_says_string_fits_a_column_that_is_stored_as_text(zone: LandingZone, form: str) -> None:
+    table = zone.table("orders", key_columns=["id"], columns={"id": "int64", "v": form})
+    stand(table, a_record())
+    columns = opened(table).columns
+    assert columns is not None
+    assert declared_type(columns.field("v")) == form
 
 
 def test_columns_of_another_publisher_that_cannot_be_mirrored_are_refused(zone: LandingZone) -> None:
@@ -276,6 +298,23 @@ def test_columns_that_differ_from_the_last_file_are_refused(
     with pytest.raises(SchemaRefusedError, match=said) as caught:
         opened(table)
     assert (caught.value.file, caught.value.column) == (f"orders/{data_file(1)}", column)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"id": "json", "v": "json"}, "'id' is json in columns= and int64"),
+        ({"id": "int64", "v": "json", "w": "uuid"}, "'w' is uuid in columns= and absent"),
+        ({"v": "json", "id": "int64"}, "order"),
+    ],
+)
+def test_a_column_that_is_stored_as_text_is_not_taken_for_the_one_that_differs(
+    zone: LandingZone, columns: dict[str, str], said: str
+) -> None:
+    table = zone.table("orders", key_columns=["id"], columns=columns)
+    stand(table, a_record())
+    with pytest.raises(SchemaRefusedError, match=said):
+        opened(table)
 
 
 def test_columns_and_keys_left_out_are_as_in_the_folder(zone: LandingZone) -> None:

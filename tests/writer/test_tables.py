@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from datetime import time
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +26,7 @@ from openmirror_writer import (
     Writer,
     drop_table,
 )
+from openmirror_writer.formats.parquet import footer_of
 from openmirror_writer.layout import GENERATION, METADATA, PARTNER_EVENTS, data_file
 from openmirror_writer.schema import declared_columns
 from openmirror_writer.zone import LandingTable
@@ -55,6 +58,36 @@ def test_columns_left_out_are_inferred_once_from_the_first_rows(zone: LandingZon
     with pytest.raises(InvalidRowError, match="'v'"):
         writer.upsert([{"id": 1, "v": 7}])
     assert Writer(zone.table("orders")).columns == writer.columns
+
+
+def test_columns_stored_as_text_take_their_values_again_behind_a_restart(zone: LandingZone) -> None:
+    """The file says string only; the declaration says what goes in."""
+    columns = {"id": "uuid", "at": "time", "tags": "json"}
+    orders = zone.table("orders", key_columns=["id"], columns=columns)
+    key, other = UUID(int=1), UUID(int=2)
+    Writer(orders).insert([{"id": key, "at": time(1, 2), "tags": {"b": [1], "a": None}}], position=1)
+    with Writer(orders) as writer:
+        writer.update([{"id": other, "at": time(3), "tags": []}], [{"id": str(key).upper()}], position=2)
+        nested = pa.table({"id": pa.array([key.bytes], pa.uuid()), "at": ["00:00:00.000000"], "tags": [[1.5]]})
+        writer.upsert(nested, position=3)
+        writer.delete([{"id": other}], position=4)
+    assert landed(orders, 1) == [(0, str(key), "01:02:00.000000", '{"b":[1],"a":null}')]
+    assert mirrored(zone) == [{"id": str(key), "at": "00:00:00.000000", "tags": "[1.5]"}]
+    assert footer_of(content(orders, data_file(2)), "").columns == declared_columns(dict.fromkeys(columns, "string"))
+
+
+def test_rows_with_json_that_come_again_are_known_by_their_text(zone: LandingZone) -> None:
+    orders = zone.table("orders", key_columns=["id"], columns={"id": "int64", "tags": "json"})
+    rows: list[dict[str, Any]] = [{"id": n, "tags": {"n": n}} for n in range(3)]
+
+    def breaking() -> Iterator[dict[str, Any]]:
+        yield from rows
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        Writer(orders, roll=Roll(rows=2)).insert(breaking(), position=1)
+    Writer(orders, roll=Roll(rows=2)).insert(rows, position=1)
+    assert mirrored(zone) == [{"id": n, "tags": f'{{"n":{n}}}'} for n in range(3)]
 
 
 def test_columns_that_were_inferred_for_a_call_that_failed_are_forgotten(zone: LandingZone) -> None:

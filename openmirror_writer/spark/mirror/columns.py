@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from openmirror_writer.column_types import column_type
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.schema import ROW_MARKER, file_type
+from openmirror_writer.schema import ROW_MARKER, landed_type
 
 INTERNAL = "__om_"
 """Names with this beginning are the mirror's own while it applies a batch."""
 
-_DELTA: Mapping[pa.DataType, str] = {
-    pa.int8(): "byte",
-    pa.int16(): "short",
-    pa.int32(): "integer",
-    pa.int64(): "long",
-    pa.uint8(): "short",
-    pa.uint16(): "integer",
-    pa.uint32(): "long",
-    pa.uint64(): "decimal(20,0)",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.bool_(): "boolean",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.date32(): "date",
-    pa.timestamp("us"): "timestamp_ntz",
-    pa.timestamp("ms"): "timestamp_ntz",
-    pa.timestamp("us", tz="UTC"): "timestamp",
-    pa.timestamp("ms", tz="UTC"): "timestamp",
-}
 _TAKEN = frozenset({ROW_MARKER.casefold(), "_metadata"})
 """Spark and Delta read a file's name and row numbers from ``_metadata``: a merge fails where a column is called so."""
 _MARKER_TYPES = frozenset(
@@ -92,13 +73,10 @@ def delta_type(name: str, kind: pa.DataType) -> str:
     >>> delta_type("amount", pa.decimal128(18, 2)), delta_type("at", pa.timestamp("us", tz="Europe/Vienna"))
     ('decimal(18,2)', 'timestamp')
     """
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        msg = f"the column {name!r} holds timestamps in nanoseconds, which Spark cannot read: publish microseconds"
-        raise SchemaRefusedError(msg, column=name, type=str(kind))
-    plain = file_type(name, kind)
-    if pa.types.is_decimal(plain):
-        return f"decimal({plain.precision},{plain.scale})"
-    return _DELTA[plain]
+    plain = landed_type(name, kind)
+    found = column_type(plain)
+    assert found is not None  # noqa: S101 - every type of a file is one of the list
+    return found.delta
 
 
 def drift(table: Sequence[Column], file: Sequence[Column]) -> str | None:

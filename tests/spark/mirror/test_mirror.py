@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -305,34 +304,6 @@ def test_names_that_need_quotes_are_mirrored(bench: Bench) -> None:
     folder.write(2, (1, 1, "A", "m"), (0, 3, "c", None))
     bench.mirror.run_once().raise_for_failures()
     assert bench.rows("dbo/my [orders] {1}") == [(1, "A", "m"), (2, "b", "m"), (3, "c", None)]
-
-
-def test_each_type_keeps_its_values(bench: Bench) -> None:
-    moment = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-    values: dict[str, tuple[pa.DataType, Any, str]] = {
-        "i8": (pa.int8(), -1, "tinyint"),
-        "u8": (pa.uint8(), 255, "smallint"),
-        "u16": (pa.uint16(), 65535, "int"),
-        "u32": (pa.uint32(), 2**32 - 1, "bigint"),
-        "u64": (pa.uint64(), 2**64 - 1, "decimal(20,0)"),
-        "d": (pa.decimal128(38, 10), Decimal("-1.5"), "decimal(38,10)"),
-        "f": (pa.float32(), 0.5, "float"),
-        "b": (pa.bool_(), True, "boolean"),
-        "bin": (pa.binary(), b"\x00\xff", "binary"),
-        "date": (pa.date32(), moment.date(), "date"),
-        "ts": (pa.timestamp("us", tz="UTC"), moment, "timestamp"),
-        "ntz": (pa.timestamp("us"), moment.replace(tzinfo=None), "timestamp_ntz"),
-    }
-    folder = bench.folder(columns=schema_of({name: kind for name, (kind, _, _) in values.items()}), keys=["i8"])
-    folder.write(1, (None, *(v for _, v, _ in values.values())))
-    bench.mirror.run_once().raise_for_failures()
-    place = f"delta.`{bench.target / 'dbo/orders'}`"
-    (row,) = bench.spark.sql(f"SELECT *, unix_micros(ts) AS micros FROM {place}").collect()  # noqa: S608
-    found = {name: bytes(v) if isinstance(v, bytearray) else v for name, v in row.asDict().items() if name != "ts"}
-    assert found.pop("micros") == int(moment.timestamp()) * 1_000_000 + 678901
-    assert found == {name: int(v) if name == "u64" else v for name, (_, v, _) in values.items() if name != "ts"}
-    described = {r["col_name"]: r["data_type"] for r in bench.spark.sql(f"DESCRIBE {place}").collect()}
-    assert described == {name: kind for name, (_, _, kind) in values.items()}
 
 
 def test_a_required_column_that_becomes_nullable_is_refused(bench: Bench) -> None:
