@@ -100,7 +100,9 @@ class LandingZone:
             key_columns: The columns of the unique key, ``[]`` for a table that takes inserts only; required when the
                 table is made, later None means: as in the folder.
             columns: Column to type (`openmirror_writer.schema`), or an Arrow schema; None: as in the folder, else
-                inferred once from the first rows.
+                inferred once from the first rows. Where files stand, new columns may come, if they may be NULL, and
+                stand behind the others. Columns that stand and are not declared any more stay in the files: NULL where
+                a row does not bring them; give the same columns at each opening then. See `Writer.change_columns`.
             format: How files are encoded.
             file_order: ``sequential``: by file number.
             unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.

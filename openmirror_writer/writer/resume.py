@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-import pyarrow as pa
-
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
 from openmirror_writer.formats import Footer
 from openmirror_writer.layout import METADATA, advance_file, case_twin
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
-from openmirror_writer.schema import check_keys, declared_columns, type_text
+from openmirror_writer.schema import check_keys, declared_columns
 from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
+from openmirror_writer.writer.drift import FileColumns, follow
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
 
 _LEFTOVER_AGE = timedelta(hours=1)
@@ -35,7 +34,7 @@ class Resumed:
         previous: What the next file's record names as ``previous``.
         has_metadata: Whether ``_metadata.json`` stands.
         keys: The key columns.
-        columns: The table's columns; None = not known yet.
+        columns: Of the next file; None = not known yet.
         progress: State and position.
         skip: Rows that stand in files and will come again.
         next_advance: The first number that no advance record behind the last file has.
@@ -48,7 +47,7 @@ class Resumed:
     previous: str | None
     has_metadata: bool
     keys: tuple[str, ...]
-    columns: pa.Schema | None
+    columns: FileColumns | None
     progress: Progress
     skip: Skip | None
     next_advance: int
@@ -70,7 +69,7 @@ def open_table(
     Raises:
         TableGoneError: A drop is under way, or only processed files are left.
         UnknownPositionError: The last file carries no record, a damaged one, or one of another generation.
-        SchemaRefusedError: Keys or columns differ from those that stand, or none are known.
+        SchemaRefusedError: Keys or columns do not go on with those that stand, or none are known.
         StorageError: The folder never stands still.
     """
     for _ in range(_LOOKS):
@@ -176,7 +175,7 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
         None,
         state.metadata is not None,
         keys,
-        table.columns,
+        None if table.columns is None else FileColumns(table.columns),
         Progress("new"),
         None,
         0,
@@ -209,8 +208,8 @@ def _refuse_case_twins(table: LandingTable) -> Steps[None]:
             raise SchemaRefusedError(msg, table=table.label, file=twin)
 
 
-def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> pa.Schema:
-    """Return the columns of the last file, if they are the declared ones; of a foreign file, in our types."""
+def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> FileColumns:
+    """Return the columns that follow on those of the last file; of a foreign file, in our types."""
     standing = footer.columns
     if footer.record is None:
         try:
@@ -219,35 +218,14 @@ def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: s
             error.table, error.file = table.label, path
             raise
     check_keys(keys, standing, table=table.label)
-    if table.columns is not None and not table.columns.equals(standing):
-        raise _other_columns(table.columns, standing, table, path)
-    return standing
-
-
-def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable, path: str) -> SchemaRefusedError:
-    names = [*standing.names, *(n for n in declared.names if n not in standing.names)]
-    for name in names:
-        ours, theirs = _declaration(declared, name), _declaration(standing, name)
-        if ours != theirs:
-            msg = (
-                f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops "
-                "at a changed column: declare what is published, or drop_table and load again"
-            )
-            return SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
-    msg = f"columns= has the order {declared.names}, the last published file {standing.names}: use that one"
-    return SchemaRefusedError(msg, table=table.label, file=path)
-
-
-def _declaration(columns: pa.Schema, name: str) -> str:
-    if name not in columns.names:
-        return "absent"
-    field = columns.field(name)
-    return type_text(field.type) + ("" if field.nullable else " not null")
+    if table.columns is None:
+        return FileColumns(standing)
+    return follow(standing, table.columns, keys, table=table.label, file=path)
 
 
 def _behind_foreign(  # noqa: PLR0917 - all that was found
     state: FolderState,
-    columns: pa.Schema,
+    columns: FileColumns,
     table: LandingTable,
     keys: tuple[str, ...],
     start_at: Position,
