@@ -39,6 +39,7 @@ class Resumed:
         skip: Rows that stand in files and will come again.
         next_advance: The first number that no advance record behind the last file has.
         proof_at: When the look began that all this was read from.
+        keys_came: Whether ``_metadata.json`` stands without key columns, and is to get ``keys``.
     """
 
     generation: str | None
@@ -52,6 +53,7 @@ class Resumed:
     skip: Skip | None
     next_advance: int
     proof_at: float
+    keys_came: bool = False
 
 
 def open_table(
@@ -103,6 +105,7 @@ def open_table(
             skip_of(record),
             next_advance,
             proof_at,
+            _keys_came(state, keys),
         )
     msg = "the folder changes at every look; try again"
     raise StorageError(msg, table=table.label, retryable=True)
@@ -143,13 +146,19 @@ def _keys(state: FolderState, table: LandingTable) -> tuple[str, ...]:
             raise SchemaRefusedError(msg, table=table.label)
         return table.key_columns
     standing = state.metadata.key_columns
-    if table.key_columns is not None and table.key_columns != standing:
+    if table.key_columns is None:
+        return standing
+    if standing and table.key_columns != standing:
         msg = (
             f"the key columns {list(table.key_columns)} differ from {list(standing)} in _metadata.json; they cannot be "
-            "changed: give the same, or drop_table and load again"
+            "changed (rule 7.6): give the same, or drop_table and load again"
         )
         raise SchemaRefusedError(msg, table=table.label, file=f"{state.folder}/_metadata.json")
-    return standing
+    return table.key_columns
+
+
+def _keys_came(state: FolderState, keys: tuple[str, ...]) -> bool:
+    return state.metadata is not None and state.metadata.key_columns != keys
 
 
 def _refuse_other_meaning(table: LandingTable, standing: TableMetadata | None) -> None:
@@ -180,6 +189,7 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
         None,
         0,
         proof_at,
+        _keys_came(state, keys),
     )
 
 
@@ -250,6 +260,7 @@ def _behind_foreign(  # noqa: PLR0917 - all that was found
         None,
         0,
         proof_at,
+        _keys_came(state, keys),
     )
 
 
