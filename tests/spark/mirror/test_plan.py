@@ -13,6 +13,7 @@ from openmirror_writer.formats import Footer
 from openmirror_writer.layout import GENERATION, METADATA, data_file, sort_names
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import Record
+from openmirror_writer.schema import declared_columns
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import (
     Batch,
@@ -214,8 +215,8 @@ def test_a_batch_ends_at_the_limit_and_at_a_claim() -> None:
 
 
 def test_the_columns_of_a_batch_are_those_of_the_table_and_behind_them_what_its_files_add() -> None:
-    wide = pa.schema([pa.field("w", pa.date32()), pa.field("id", pa.int64())])
-    other = pa.schema([pa.field("id", pa.int64()), pa.field("x", pa.string())])
+    wide = declared_columns({"w": "date", "id": "int64"})
+    other = declared_columns({"id": "int64", "x": "string"})
     columns = (Column("id", "long"), Column("w", "date"), Column("x", "string"))
     files = [landed(1), landed(2, columns=wide), landed(3, columns=other), landed(4)]
     assert batch(target(1), *files).columns == columns
@@ -223,7 +224,7 @@ def test_the_columns_of_a_batch_are_those_of_the_table_and_behind_them_what_its_
 
 
 def test_a_column_of_an_earlier_file_of_the_batch_binds_the_later_ones() -> None:
-    wide, other = (pa.schema([pa.field("id", pa.int64()), pa.field("w", kind)]) for kind in (pa.date32(), pa.string()))
+    wide, other = (declared_columns({"id": "int64", "w": kind}) for kind in ("date", "string"))
     found = batch(target(1), landed(1), landed(2, columns=wide), landed(3), landed(4, columns=other))
     assert (numbers(found), found.columns) == ([2, 3], (Column("id", "long"), Column("w", "date")))
     assert found.stop is not None
