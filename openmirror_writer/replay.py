@@ -122,7 +122,8 @@ def replay(zone: LandingZone) -> dict[str, pa.Table]:
 
     Raises:
         ApplyError: A table cannot be applied: a fork in the chain, a first file that is gone, a marker that means
-            nothing or needs key columns that the table does not have, columns that differ from file to file.
+            nothing or needs key columns that the table does not have, columns that changed as the mirror does not
+            follow: another type, another spelling, or one that is not null and came or went.
         SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable; a column has a type that cannot
             be mirrored.
         UnknownPositionError: A file is no Parquet, or its record is damaged.
@@ -293,18 +294,16 @@ def _apply_all(landed: LandingFiles, label: str) -> pa.Table:
     files = landed.applied
     standing: dict[Any, list[int]] = {}
     first = 0
+    columns = _table_columns(files, label)
     for file in files:
-        _check_columns(file, files[-1], keys, label)
+        _check_keys(file, keys, label)
         for row, (key, marker) in enumerate(zip(_keys(file, keys), _markers(file, unmarked, label), strict=True)):
             if marker is not RowMarker.INSERT and not keys:
                 msg = f"{marker.name.lower()} ({marker.value}) in a table without key columns, which takes inserts only"
                 raise ApplyError(msg, table=label, file=file.path, row=row, column=ROW_MARKER, value=marker.value)
             _apply(standing, key, marker, first + row)
         first += file.rows.num_rows
-    columns = _columns(files[-1], label)
-    all_rows = pa.concat_tables(
-        [file.rows.select(columns.names).cast(columns) for file in files], promote_options="none"
-    )
+    all_rows = pa.concat_tables([_in_columns(file, columns) for file in files], promote_options="none")
     return all_rows.take(pa.array([row for rows in standing.values() for row in rows], pa.int64()))
 
 
@@ -347,7 +346,11 @@ def _markers(file: LandingFile, unmarked: RowMarker, label: str) -> list[RowMark
 def _columns(file: LandingFile, label: str) -> pa.Schema:
     """Return the data columns in file types: dictionaries and large strings, say, are plain strings."""
     fields = []
+    spelled = [name.casefold() for name in file.footer.columns.names]
     for field in file.footer.columns:
+        if spelled.count(field.name.casefold()) > 1:
+            msg = f"the column {field.name!r} stands twice in this file, by case at most: publish it again with one"
+            raise ApplyError(msg, table=label, file=file.path, column=field.name)
         try:
             fields.append(pa.field(field.name, landed_type(field.name, field.type), nullable=field.nullable))
         except SchemaRefusedError as error:
@@ -356,15 +359,61 @@ def _columns(file: LandingFile, label: str) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _check_columns(file: LandingFile, last: LandingFile, keys: tuple[str, ...], label: str) -> None:
+def _check_keys(file: LandingFile, keys: tuple[str, ...], label: str) -> None:
     for key in keys:
         if key not in file.footer.columns.names:
             msg = f"the key column {key!r} is not in this file, which has {file.footer.columns.names}"
             raise ApplyError(msg, table=label, file=file.path, column=key)
-    mine, theirs = ({f.name: (f.type, f.nullable) for f in _columns(each, label)} for each in (file, last))
-    odd = next((name for name in [*mine, *theirs] if mine.get(name) != theirs.get(name)), None)
-    if odd is not None:
-        msg = (
-            f"the column {odd!r} is not the same in this file and in {last.path}: changed columns are not supported yet"
+
+
+def _table_columns(files: list[LandingFile], label: str) -> pa.Schema:
+    """Return the columns of the table: those of the first file, and behind them each that a later file added."""
+    standing: dict[str, pa.Field[Any]] = {}
+    for file in files:
+        columns = _columns(file, label)
+        for field in columns:
+            fault = _column_fault(standing.get(field.name.casefold()), field, is_first=file is files[0])
+            if fault is not None:
+                raise ApplyError(fault, table=label, file=file.path, column=field.name, type=str(field.type))
+            standing.setdefault(field.name.casefold(), field)
+        for field in standing.values():
+            if not field.nullable and field.name not in columns.names:
+                msg = f"the column {field.name!r} is not null, and this file leaves it out (rule 7.3): publish it again"
+                raise ApplyError(msg, table=label, file=file.path, column=field.name, type=str(field.type))
+    return pa.schema(list(standing.values()))
+
+
+def _column_fault(known: pa.Field[Any] | None, field: pa.Field[Any], *, is_first: bool) -> str | None:
+    """Tell in words why a column of a file does not go on with those of the files before; None if it does."""
+    if known is None:
+        if is_first or field.nullable:
+            return None
+        return f"the column {field.name!r} is new and not null (rule 7.3): publish the file again with a nullable one"
+    if known.name != field.name:
+        return f"the columns {known.name!r} and {field.name!r} differ by case only (rule 7.5): keep one spelling"
+    if (known.type, known.nullable) != (field.type, field.nullable):
+        return (
+            f"the column {field.name!r} is {_words(field)} in this file and {_words(known)} before (rule 7.4): "
+            "publish the file again with the type before"
         )
-        raise ApplyError(msg, table=label, file=file.path, column=odd)
+    return None
+
+
+def _words(field: pa.Field[Any]) -> str:
+    return f"{field.type}" if field.nullable else f"{field.type} not null"
+
+
+def _in_columns(file: LandingFile, columns: pa.Schema) -> pa.Table:
+    """Return the rows of a file in the columns of the table; a column that it lacks is NULL."""
+    rows = file.rows
+    arrays = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.column_names
+        else pa.chunked_array([_nulls(rows.num_rows, field.type)])
+        for field in columns
+    ]
+    return pa.Table.from_arrays(arrays, schema=columns)
+
+
+def _nulls(length: int, kind: pa.DataType) -> pa.Array[Any]:
+    return pa.nulls(length, kind)  # type: ignore[call-overload,no-any-return] # the stubs list the types one by one

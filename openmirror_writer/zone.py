@@ -98,9 +98,13 @@ class LandingZone:
             name: The folder's name; the table's name in the mirrored database.
             schema_name: Its schema; None: the database's default schema.
             key_columns: The columns of the unique key, ``[]`` for a table that takes inserts only; required when the
-                table is made, later None means: as in the folder.
+                table is made, later None means: as in the folder. A table made with ``[]`` may get a key later, of
+                columns that all its files have; a key never changes.
             columns: Column to type (docs/types.md), or an Arrow schema; None: as in the folder, else inferred once from
                 the first rows. A file does not tell which text is ``json``, ``uuid`` or ``time``: declare it each time.
+                Where files stand, new columns may come, if they may be NULL, and stand behind the others. Columns that
+                stand and are not declared any more stay in the files: NULL where a row does not bring them; give the
+                same columns at each opening then. See `Writer.change_columns`.
             format: How files are encoded.
             file_order: ``sequential``: by file number.
             unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.

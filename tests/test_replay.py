@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -345,20 +346,56 @@ def test_a_table_without_keys_keeps_every_row(zone: LandingZone) -> None:
     assert rows_of(zone) == [(1, "a"), (1, "a")]
 
 
-def test_columns_that_change_are_an_error(zone: LandingZone, orders: Feeder) -> None:
-    orders.unmarked((1, "a"))
-    orders.columns = declared_columns({"id": "int64", "w": "string"})
-    orders.unmarked((1, "a"))
-    with pytest.raises(ApplyError, match="the column 'v' is not the same") as caught:
+def test_a_column_that_came_is_null_in_the_rows_before_and_one_that_went_in_those_behind(
+    zone: LandingZone, orders: Feeder
+) -> None:
+    orders.unmarked((1, "a"), (2, "b"))
+    orders.columns = declared_columns({"w": "decimal(9,2)", "id": "int64"})
+    orders.marked((4, Decimal("0.50"), 2), (0, None, 3))
+    assert replay(zone)["orders"].schema == declared_columns({"id": "int64", "v": "string", "w": "decimal(9,2)"})
+    assert rows_of(zone) == [(1, "a", None), (2, None, Decimal("0.50")), (3, None, None)]
+
+
+STANDING = {"id": "int64", "n": "int32 not null", "d": "date"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule", "column"),
+    [
+        ({"id": "int64", "d": "date"}, "7.3", "n"),
+        ({**STANDING, "w": "int8 not null"}, "7.3", "w"),
+        ({**STANDING, "n": "int64 not null"}, "7.4", "n"),
+        ({**STANDING, "d": "timestamp"}, "7.4", "d"),
+        ({**STANDING, "n": "int32"}, "7.4", "n"),
+        ({**STANDING, "d": "date not null"}, "7.4", "d"),
+        ({"id": "int64", "n": "int32 not null", "D": "date"}, "7.5", "D"),
+    ],
+)
+def test_a_change_of_columns_that_the_mirror_does_not_follow_is_an_error(
+    zone: LandingZone, columns: dict[str, str], rule: str, column: str
+) -> None:
+    orders = Feeder(zone.table("orders"), declared_columns(STANDING))
+    orders.unmarked((1, 2, None))
+    orders.columns = declared_columns(columns)
+    orders.unmarked()
+    with pytest.raises(ApplyError, match=rf"{column!r}.*\(rule {rule}\).*publish|keep") as caught:
         replay(zone)
-    assert caught.value.column == "v"
+    assert caught.value.column == column
+    assert caught.value.file == f"orders/{data_file(2)}"
 
 
-def test_columns_in_another_order_are_the_same_columns(zone: LandingZone, orders: Feeder) -> None:
+def test_a_column_that_stands_twice_in_a_file_is_an_error(zone: LandingZone) -> None:
+    orders = Feeder(zone.table("orders"), pa.schema([("id", pa.int64()), ("Id", pa.int64())]))
+    orders.unmarked((1, 2))
+    with pytest.raises(ApplyError, match="'id' stands twice"):
+        replay(zone)
+
+
+def test_columns_keep_the_order_of_the_first_file(zone: LandingZone, orders: Feeder) -> None:
     orders.unmarked((1, "a"))
     orders.columns = declared_columns({"v": "string", "id": "int64"})
     orders.unmarked(("b", 2))
-    assert rows_of(zone) == [("a", 1), ("b", 2)]
+    assert rows_of(zone) == [(1, "a"), (2, "b")]
 
 
 def test_representations_of_the_same_values_are_one_type(zone: LandingZone, orders: Feeder) -> None:

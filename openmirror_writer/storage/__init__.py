@@ -14,6 +14,7 @@ from openmirror_writer.storage.contract import (
     ReadFile,
     RemoveFolder,
     RenameFile,
+    ReplaceFile,
     Request,
     Steps,
     Storage,
@@ -23,6 +24,7 @@ from openmirror_writer.storage.contract import (
     reading,
     removing,
     renaming,
+    replacing,
 )
 from openmirror_writer.storage.opening import open_storage
 from openmirror_writer.storage.perform import answer_to, perform
@@ -41,6 +43,7 @@ __all__ = [
     "ReadFile",
     "RemoveFolder",
     "RenameFile",
+    "ReplaceFile",
     "Request",
     "Steps",
     "Storage",
@@ -53,4 +56,5 @@ __all__ = [
     "reading",
     "removing",
     "renaming",
+    "replacing",
 ]

@@ -150,6 +150,15 @@ class CreateFile:
 
 
 @dataclass(frozen=True)
+class ReplaceFile:
+    """Answered by the new identity, or None; None too where an earlier answer was lost, so None proves nothing."""
+
+    path: str
+    data: bytes
+    if_identity: str
+
+
+@dataclass(frozen=True)
 class DeleteFile:
     """Answered by whether it was deleted; False too where an earlier answer was lost, so False proves nothing."""
 
@@ -197,7 +206,7 @@ class Lost:
 
 
 CreateAnswer: TypeAlias = Created | Exists | Lost
-Request: TypeAlias = ListFolder | ReadFile | CreateFile | DeleteFile | RenameFile | RemoveFolder
+Request: TypeAlias = ListFolder | ReadFile | CreateFile | ReplaceFile | DeleteFile | RenameFile | RemoveFolder
 Steps: TypeAlias = Generator[Any, Any, T]
 """A protocol that returns T: yields requests, is sent their answers."""
 
@@ -220,6 +229,13 @@ def creating(path: str, data: bytes) -> Steps[CreateAnswer]:
     """Ask for a create-if-absent."""
     answer = yield CreateFile(path, data)
     assert isinstance(answer, Created | Exists | Lost)  # noqa: S101
+    return answer
+
+
+def replacing(path: str, data: bytes, if_identity: str) -> Steps[str | None]:
+    """Ask for the file of that identity to be replaced."""
+    answer = yield ReplaceFile(path, data, if_identity)
+    assert answer is None or isinstance(answer, str)  # noqa: S101
     return answer
 
 

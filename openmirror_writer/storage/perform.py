@@ -19,6 +19,7 @@ from openmirror_writer.storage.contract import (
     ReadFile,
     RemoveFolder,
     RenameFile,
+    ReplaceFile,
     Request,
     Steps,
     Storage,
@@ -33,9 +34,9 @@ RETRY_SECONDS = 30.0
 def perform(storage: Storage, steps: Steps[T]) -> T:
     """Drive a protocol to its end.
 
-    What reads or deletes is retried with backoff for `RETRY_SECONDS` if its error is retryable. A create is sent once:
-    whether it may be resent is the protocol's decision, for a resend that comes late needs a proof first. A rename is
-    sent once too: a second one could not tell "gone" from "moved by the first".
+    What reads or deletes, or replaces by identity, is retried with backoff for `RETRY_SECONDS` if its error is
+    retryable. A create is sent once: whether it may be resent is the protocol's decision, for a resend that comes late
+    needs a proof first. A rename is sent once too: a second one could not tell "gone" from "moved by the first".
 
     Args:
         storage: Answers the requests.
@@ -80,6 +81,8 @@ def answer_to(storage: Storage, request: Request) -> Any:  # noqa: ANN401 - one 
             return _retried(lambda: storage.read(path, start, end))
         case CreateFile(path, data):
             return _created(storage, path, data)
+        case ReplaceFile(path, data, standing):
+            return _retried(lambda: storage.replace(path, data, if_identity=standing))
         case DeleteFile(path, if_identity):
             return _retried(lambda: storage.delete(path, if_identity=if_identity))
         case RenameFile(source, target, if_identity):

@@ -57,9 +57,9 @@ def no_changes(changes: object, table: str) -> InvalidRowError:
     return InvalidRowError(msg, table=table, value=changes)
 
 
-def full_rows(columns: pa.Schema, keys: tuple[str, ...], table: str) -> Needs:
-    """Return what rows need that bring every column."""
-    return Needs(columns=columns, keys=keys, required=frozenset(columns.names), table=table)
+def full_rows(columns: pa.Schema, keys: tuple[str, ...], table: str, left_out: frozenset[str] = frozenset()) -> Needs:
+    """Return what rows need that bring every column, but for those that the source no longer has."""
+    return Needs(columns=columns, keys=keys, required=frozenset(columns.names) - left_out, table=table)
 
 
 def delete_rows(columns: pa.Schema, keys: tuple[str, ...], table: str) -> Needs:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,17 +24,21 @@ def digest(batches: Sequence[ChangeBatch]) -> str:
     """Return ``"<rows>:<sha256>"`` over rows: the same for equal rows, however they are cut into batches.
 
     Hashed are, column by column: its name and type, one byte per row for "not NULL", then the values that are not NULL
-    in Arrow's layout (little endian; text and binary: lengths as int32, then the bytes); at last the markers.
+    in Arrow's layout (little endian; text and binary: lengths as int32, then the bytes); at last the markers. A column
+    without any value is left out: rows from before a column was added are equal to the same rows with NULL there, which
+    is what the mirror shows for them.
 
     Args:
-        batches: At least one, all with the same columns; all marked or all marker-free.
+        batches: At least one; columns of one name have one type, and one order; all marked or all marker-free.
     """
-    table = pa.Table.from_batches([b.rows for b in batches])
+    runs = groupby((b.rows for b in batches), key=attrgetter("schema"))
+    table = pa.concat_tables([pa.Table.from_batches(list(run)) for _, run in runs], promote_options="default")
     markers = pa.chunked_array([b.markers for b in batches if b.markers is not None], pa.int32())
     hashed = hashlib.sha256()
     for name, column in [*zip(table.column_names, table.columns, strict=True), ("", markers)]:
-        hashed.update(f"{name}\0{column.type}\0".encode())
-        _hash_values(hashed, column.chunks)
+        if column.null_count < len(column):
+            hashed.update(f"{name}\0{column.type}\0".encode())
+            _hash_values(hashed, column.chunks)
     return f"{table.num_rows}:{hashed.hexdigest()}"
 
 

@@ -23,7 +23,7 @@ from openmirror_writer.layout import DROPPING, GENERATION, METADATA, Folder, adv
 from openmirror_writer.metadata import Generation, TableMetadata, parse
 from openmirror_writer.position import Position
 from openmirror_writer.record import Pending, Phase, Record, new_id, parse_record
-from openmirror_writer.storage import Created, Entry, Exists, Steps, creating, listing, reading
+from openmirror_writer.storage import Created, Entry, Exists, Steps, creating, listing, reading, replacing
 from openmirror_writer.writer.cut import FileContent, Progress
 from openmirror_writer.writer.resume import Resumed
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
@@ -80,6 +80,7 @@ class Fence:
         self._generation_identity = resumed.generation_identity
         self._keys = resumed.keys
         self._has_metadata = resumed.has_metadata
+        self._keys_came = resumed.keys_came
         self._last = resumed.last
         self._previous = resumed.previous
         self._next_advance = resumed.next_advance
@@ -110,8 +111,11 @@ class Fence:
         Raises:
             ConcurrentWriterError: Another writer published to this table.
             TableGoneError: The table was dropped, or its last file is gone.
+            SchemaRefusedError: ``_metadata.json`` came to stand with other keys than ours.
             StorageError: The storage does not answer; whether the file stands is not known, a new writer will see.
         """
+        if self._keys_came:
+            yield from self._add_keys()
         if self._generation is None:
             yield from self._begin_generation()
         record = self._record(self._last + 1, content.phase, content.position, content.pending)
@@ -267,6 +271,23 @@ class Fence:
         if state.names.last != self._last:
             msg = f"another writer has published file {state.names.last} to this table: stop one of them"
             raise ConcurrentWriterError(msg, table=self._table.label, file=state.folder)
+
+    def _add_keys(self) -> Steps[None]:
+        """Give the keys to a ``_metadata.json`` that has none, before the first file whose rows need them."""
+        for _ in range(1 + _RESENDS):
+            yield from self._prove()
+            state = yield from look(self._table.folder)
+            if state.metadata is None or state.metadata.key_columns:
+                if state.metadata is not None:
+                    self._check_keys(state.metadata)
+                self._has_metadata = state.metadata is not None
+                self._keys_came = False
+                return
+            metadata = state.metadata.model_copy(update={"key_columns": self._keys})
+            identity = state.names.special[METADATA].identity
+            yield from replacing(self._table.path(METADATA), metadata.to_bytes(), identity)
+        msg = "the storage does not keep the key columns in _metadata.json: try again with a new writer"
+        raise StorageError(msg, table=self._table.label, file=self._table.path(METADATA), retryable=True)
 
     def _ensure_metadata(self) -> Steps[None]:
         if self._has_metadata or not self._last:

@@ -8,8 +8,6 @@ import time
 from dataclasses import replace
 from importlib.metadata import version
 
-import pyarrow as pa
-
 from openmirror_writer.errors import OpenMirrorError
 from openmirror_writer.formats import Encoding
 from openmirror_writer.position import Position
@@ -17,6 +15,7 @@ from openmirror_writer.record import Record, new_id
 from openmirror_writer.storage import perform
 from openmirror_writer.writer.cut import FileContent, Progress
 from openmirror_writer.writer.fence import Fence, PublishedFile
+from openmirror_writer.writer.known import KnownColumns
 from openmirror_writer.writer.resume import Resumed, open_table
 from openmirror_writer.zone import LandingTable
 
@@ -35,7 +34,7 @@ class FilePublisher:
 
     Attributes:
         resumed: What the folder said at the opening.
-        columns: The table's columns; set before the first file.
+        columns: What is known of the table's columns; told before the first file.
         rows: How many rows it has published since it was opened.
     """
 
@@ -52,7 +51,7 @@ class FilePublisher:
         self._table = table
         self._storage = table.zone.storage
         self.resumed: Resumed = perform(self._storage, open_table(table, start_at, seconds, for_writing=True))
-        self.columns: pa.Schema | None = self.resumed.columns
+        self.columns = KnownColumns(self.resumed.columns, self.resumed.keys, table=table.label)
         by = f"openmirror-writer {version('openmirror-writer')}"
         self._fence = Fence(table, self.resumed, writer=new_id(), by=by, clock=seconds)
         self._files: list[PublishedFile] = []
@@ -79,10 +78,10 @@ class FilePublisher:
         Raises:
             OpenMirrorError: The columns are not known.
         """
-        if self.columns is None:
+        if self.columns.schema is None:
             msg = "nothing tells the columns of this table: give columns= to zone.table"
             raise OpenMirrorError(msg, table=self._table.label)
-        return self._table.format.begin(self.columns, content.batches)
+        return self._table.format.begin(self.columns.schema, content.batches)
 
     @property
     def proof_is_due(self) -> bool:

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-import pyarrow as pa
-
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
 from openmirror_writer.formats import Footer
 from openmirror_writer.layout import METADATA, advance_file, case_twin, replacement_record
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
-from openmirror_writer.schema import check_keys, declared_columns, declared_type, landed_type
+from openmirror_writer.schema import check_keys, declared_columns, landed_type
 from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
+from openmirror_writer.writer.drift import FileColumns, follow
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
 
 _LEFTOVER_AGE = timedelta(hours=1)
@@ -35,11 +34,12 @@ class Resumed:
         previous: What the next file's record names as ``previous``.
         has_metadata: Whether ``_metadata.json`` stands.
         keys: The key columns.
-        columns: The table's columns; None = not known yet.
+        columns: Of the next file; None = not known yet.
         progress: State and position.
         skip: Rows that stand in files and will come again.
         next_advance: The first number that no advance record behind the last file has.
         proof_at: When the look began that all this was read from.
+        keys_came: Whether ``_metadata.json`` stands without key columns, and is to get ``keys``.
     """
 
     generation: str | None
@@ -48,11 +48,12 @@ class Resumed:
     previous: str | None
     has_metadata: bool
     keys: tuple[str, ...]
-    columns: pa.Schema | None
+    columns: FileColumns | None
     progress: Progress
     skip: Skip | None
     next_advance: int
     proof_at: float
+    keys_came: bool = False
 
 
 def open_table(
@@ -70,7 +71,7 @@ def open_table(
     Raises:
         TableGoneError: A drop or a replacement is under way, or only processed files are left.
         UnknownPositionError: The last file carries no record, a damaged one, or one of another generation.
-        SchemaRefusedError: Keys or columns differ from those that stand, or none are known.
+        SchemaRefusedError: Keys or columns do not go on with those that stand, or none are known.
         StorageError: The folder never stands still.
     """
     for _ in range(_LOOKS):
@@ -104,6 +105,7 @@ def open_table(
             skip_of(record),
             next_advance,
             proof_at,
+            _keys_came(state, keys),
         )
     msg = "the folder changes at every look; try again"
     raise StorageError(msg, table=table.label, retryable=True)
@@ -144,13 +146,19 @@ def _keys(state: FolderState, table: LandingTable) -> tuple[str, ...]:
             raise SchemaRefusedError(msg, table=table.label)
         return table.key_columns
     standing = state.metadata.key_columns
-    if table.key_columns is not None and table.key_columns != standing:
+    if table.key_columns is None:
+        return standing
+    if standing and table.key_columns != standing:
         msg = (
             f"the key columns {list(table.key_columns)} differ from {list(standing)} in _metadata.json; they cannot be "
-            "changed: give the same, or drop_table and load again"
+            "changed (rule 7.6): give the same, or drop_table and load again"
         )
         raise SchemaRefusedError(msg, table=table.label, file=f"{state.folder}/_metadata.json")
-    return standing
+    return table.key_columns
+
+
+def _keys_came(state: FolderState, keys: tuple[str, ...]) -> bool:
+    return state.metadata is not None and state.metadata.key_columns != keys
 
 
 def _refuse_other_meaning(table: LandingTable, standing: TableMetadata | None) -> None:
@@ -177,11 +185,12 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
         None,
         state.metadata is not None,
         keys,
-        table.columns,
+        None if table.columns is None else FileColumns(table.columns),
         Progress("new"),
         None,
         0,
         proof_at,
+        _keys_came(state, keys),
     )
 
 
@@ -220,8 +229,8 @@ def _refuse_case_twins(table: LandingTable) -> Steps[None]:
             raise SchemaRefusedError(msg, table=table.label, file=twin)
 
 
-def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> pa.Schema:
-    """Return the columns of the last file, if they are the declared ones; of a foreign file, in our types.
+def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: str) -> FileColumns:
+    """Return the columns that follow on those of the last file; of a foreign file, in our types.
 
     The declared ones where there are some: a file does not tell which text is JSON, a UUID or a time of day.
     """
@@ -234,41 +243,14 @@ def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: s
             error.table, error.file = table.label, path
             raise
     check_keys(keys, standing, table=table.label)
-    if table.columns is not None and not table.columns.equals(standing):
-        raise _other_columns(table.columns, standing, table, path)
-    return standing if table.columns is None else table.columns
-
-
-def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable, path: str) -> SchemaRefusedError:
-    names = [*standing.names, *(n for n in declared.names if n not in standing.names)]
-    for name in names:
-        ours, theirs = _declaration(declared, name), _declaration(standing, name)
-        if not _is_same(declared, standing, name):
-            msg = (
-                f"the column {name!r} is {ours} in columns= and {theirs} in the last published file; the mirror stops "
-                "at a changed column: declare what is published, or drop_table and load again"
-            )
-            return SchemaRefusedError(msg, table=table.label, file=path, column=name, type=theirs)
-    msg = f"columns= has the order {declared.names}, the last published file {standing.names}: use that one"
-    return SchemaRefusedError(msg, table=table.label, file=path)
-
-
-def _is_same(declared: pa.Schema, standing: pa.Schema, name: str) -> bool:
-    """Whether both have the column, with one type and nullability; text of any form is text."""
-    is_in_both = name in declared.names and name in standing.names
-    return is_in_both and declared.field(name).equals(standing.field(name))
-
-
-def _declaration(columns: pa.Schema, name: str) -> str:
-    if name not in columns.names:
-        return "absent"
-    field = columns.field(name)
-    return declared_type(field) + ("" if field.nullable else " not null")
+    if table.columns is None:
+        return FileColumns(standing)
+    return follow(standing, table.columns, keys, table=table.label, file=path)
 
 
 def _behind_foreign(  # noqa: PLR0917 - all that was found
     state: FolderState,
-    columns: pa.Schema,
+    columns: FileColumns,
     table: LandingTable,
     keys: tuple[str, ...],
     start_at: Position,
@@ -293,6 +275,7 @@ def _behind_foreign(  # noqa: PLR0917 - all that was found
         None,
         0,
         proof_at,
+        _keys_came(state, keys),
     )
 
 

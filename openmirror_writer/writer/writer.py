@@ -6,8 +6,8 @@ import copy
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -17,17 +17,9 @@ import pyarrow as pa
 from openmirror_writer.changes import ChangeBatch, RowMarker
 from openmirror_writer.errors import InvalidRowError, OpenMirrorError, SchemaRefusedError
 from openmirror_writer.position import Position, checked_position, same_position
-from openmirror_writer.rows import Needs, check_batch, encode, encode_keys, is_arrow, marked_stream
-from openmirror_writer.writer.calls import (
-    Rows,
-    check_keyless_position,
-    delete_rows,
-    full_rows,
-    inferred_columns,
-    no_changes,
-    refuse_repeated,
-    some_rows,
-)
+from openmirror_writer.rows import check_batch, encode, encode_keys, is_arrow, marked_stream
+from openmirror_writer.schema import Columns
+from openmirror_writer.writer.calls import Rows, check_keyless_position, no_changes, refuse_repeated, some_rows
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, State
 from openmirror_writer.writer.fence import PublishedFile
 from openmirror_writer.writer.gate import Gate
@@ -73,8 +65,8 @@ class Writer:
             advance_interval: Seconds after which a position is recorded though no row came; inside ``with`` only.
 
         Raises:
-            SchemaRefusedError: Keys or columns differ from those that stand, or ``key_columns`` is missing for a new
-                table.
+            SchemaRefusedError: Keys or columns do not go on with those that stand (see `change_columns`), or
+                ``key_columns`` is missing for a new table.
             UnknownPositionError: The last file does not tell its position, and ``start_at`` is not given.
             TableGoneError: The table is being dropped or replaced, or its last file is gone.
             StorageError: The storage failed.
@@ -85,6 +77,7 @@ class Writer:
         table.zone.ensure_partner_events()
         resumed = self._publisher.resumed
         self._keys = resumed.keys
+        self._columns = self._publisher.columns
         self._cutter = Cutter(roll, resumed.progress, resumed.skip, table=table.label)
         cutter = self._cutter
         self._gate = Gate(table.label, lambda: cutter.is_whole)
@@ -109,8 +102,8 @@ class Writer:
 
     @property
     def columns(self) -> pa.Schema | None:
-        """The table's columns; None while they are not known."""
-        return self._publisher.columns
+        """The columns of the next file, those that the source no longer has included; None while they are not known."""
+        return self._columns.schema
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -145,7 +138,7 @@ class Writer:
                 if self.columns is None:
                     msg = "an initial load of no rows needs its columns declared: give columns= to zone.table"
                     raise SchemaRefusedError(msg, table=self._table.label)
-                batches = encode(source, self._needs(full_rows))
+                batches = encode(source, self._columns.full_rows())
                 self._take(Call(at, load=True), ((ChangeBatch(b), True) for b in batches))
 
     def insert(self, rows: Rows, *, position: Position = None) -> None:
@@ -214,7 +207,7 @@ class Writer:
             refuse_keyless("update", self._keys, self._table.label)
             batches: list[ChangeBatch] = []
             if self.columns is not None:
-                needs = self._needs(full_rows)
+                needs = self._columns.full_rows()
                 new, old = list(encode(source, needs)), list(encode_keys(old_keys, needs))
                 batches = key_change(new, old, self.columns, self._keys, self._table.label)
             elif some_rows(old_keys) is not None:
@@ -239,7 +232,7 @@ class Writer:
             changes = [changes]
         if is_arrow(changes):
             with self._changes_call(position) as at, self._columns_known(changes) as source:
-                pairs = marked_stream(source, self._needs(full_rows))
+                pairs = marked_stream(source, self._columns.full_rows())
                 self._take(Call(at), judged((ChangeBatch(*pair) for pair in pairs), self._keys, self._table.label))
             return
         with self._changes_call(position):  # refuses before the first batch is taken
@@ -249,10 +242,31 @@ class Writer:
             if not isinstance(batch, ChangeBatch) or batch.markers is None:
                 raise no_changes(batch, self._table.label)
             with self._changes_call(batch.position) as at, self._columns_known(batch.rows):
-                rows = check_batch(batch.rows, self._needs(full_rows), 0)
+                rows = check_batch(batch.rows, self._columns.full_rows(), 0)
                 self._take(Call(at), judged([ChangeBatch(rows, batch.markers)], self._keys, self._table.label))
         if position is not None:
             self.advance(position)
+
+    def change_columns(self, columns: Columns) -> None:
+        """Go on with the columns that the source has now; what is buffered is published first.
+
+        New columns stand behind the others, and are NULL in all rows before. A column that is not among ``columns``
+        stays in the files: NULL where a row does not bring it. Before the first row any columns may be given.
+
+        Args:
+            columns: All columns of the source, as for `LandingZone.table`; a column that stays is declared as it was.
+
+        Raises:
+            SchemaRefusedError: The mirror would stop at the change; nothing was published for it. By the rules of the
+                landing zone: 7.3 a column that is not null came or went, 7.4 a type or ``not null`` changed, 7.5 a name
+                changed by case only, 7.6 a key column went.
+            OpenMirrorError: See the class.
+        """
+        with self._gate.entered():
+            changed = self._columns.changed(columns, is_new=self.state == "new")
+            if changed != self._columns.current:
+                self._publish_rest()
+                self._columns.current = changed
 
     def advance(self, position: Position) -> None:
         """Tell that nothing happened up to a position.
@@ -362,7 +376,7 @@ class Writer:
                 msg = "the columns are not known yet, and a delete does not tell them: give columns= to zone.table"
                 raise SchemaRefusedError(msg, table=self._table.label)
             with self._columns_known(rows) as source:
-                needs = self._needs(delete_rows if marker == RowMarker.DELETE else full_rows)
+                needs = self._columns.delete_rows() if marker == RowMarker.DELETE else self._columns.full_rows()
                 batches = marked(encode(source, needs) if self.columns else (), marker)
                 self._take(Call(at), ((b, marker == RowMarker.INSERT) for b in batches))
 
@@ -462,22 +476,8 @@ class Writer:
                 raise OpenMirrorError(msg, table=self._table.label)
             yield at
 
-    @contextmanager
-    def _columns_known(self, rows: Rows) -> Iterator[Rows]:
-        """Infer the columns from the first rows, if nothing told them; forget them if none of the call was taken."""
-        if self.columns is not None:
-            yield rows
-            return
-        self._publisher.columns, source = inferred_columns(rows, self._keys, self._table.label)
-        try:
-            yield source
-        except BaseException:
-            if self.state == "new":
-                self._publisher.columns = None
-            raise
-
-    def _needs(self, rows: Callable[[pa.Schema, tuple[str, ...], str], Needs]) -> Needs:
-        return rows(self.columns if self.columns is not None else pa.schema([]), self._keys, self._table.label)
+    def _columns_known(self, rows: Rows) -> AbstractContextManager[Rows]:
+        return self._columns.told_by(rows, lambda: self.state == "new")
 
     def _note(self, error: BaseException) -> None:
         """Say on an exception that leaves the block what becomes of the rows."""

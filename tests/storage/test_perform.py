@@ -33,6 +33,7 @@ from openmirror_writer.storage import (
     reading,
     removing,
     renaming,
+    replacing,
 )
 from openmirror_writer.storage.memory import MemoryStorage
 
@@ -194,6 +195,26 @@ def test_a_delete_whose_answer_was_lost_answers_false(memory: MemoryStorage) -> 
     memory.create("t/1", b"data")
     assert not perform(_busy(memory, carries_out=True), deleting("t/1", None))
     assert memory.read("t/1") is None
+
+
+def test_a_replace_is_carried_out_on_the_file_of_its_identity_only(memory: MemoryStorage) -> None:
+    identity = memory.create("t/1", b"data")
+    assert identity is not None
+    found = perform(_busy(memory, ATTEMPTS - 1), replacing("t/1", b"new", identity))
+    assert found == memory.names("t").files["1"].identity
+    assert perform(memory, replacing("t/1", b"newer", identity)) is None
+    content = memory.read("t/1")
+    assert content is not None
+    assert content.data == b"new"
+
+
+def test_a_replace_whose_answer_was_lost_answers_none(memory: MemoryStorage) -> None:
+    identity = memory.create("t/1", b"data")
+    assert identity is not None
+    assert perform(_busy(memory, carries_out=True), replacing("t/1", b"new", identity)) is None
+    content = memory.read("t/1")
+    assert content is not None
+    assert content.data == b"new"
 
 
 # ------------------------------------------------------------------------------------------------------------ protocols

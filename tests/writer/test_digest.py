@@ -121,6 +121,15 @@ def test_another_name_or_type_of_a_column_changes_the_digest(other: dict[str, st
     )
 
 
+def test_rows_without_a_column_equal_rows_with_null_in_it_wherever_they_are_cut() -> None:
+    narrow, wide = declared_columns({"v": "int64"}), declared_columns({"v": "int64", "w": "string"})
+    old, new = batch_of([(1,), (2,)], columns=narrow), batch_of([(3, "x")], columns=wide)
+    old_in_wide = batch_of([(1, None), (2, None)], columns=wide)
+    assert digest([old]) == digest([old_in_wide])
+    assert digest([old, new]) == digest([old_in_wide, new]) == digest([*cut_at(old, [1]), new])
+    assert digest([old, new]) != digest([batch_of([(1, "x"), (2, None)], columns=wide), new])
+
+
 def test_the_order_of_rows_changes_the_digest() -> None:
     columns = declared_columns({"v": "int64"})
     assert digest([batch_of([(1,), (2,)], columns=columns)]) != digest([batch_of([(2,), (1,)], columns=columns)])

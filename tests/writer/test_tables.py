@@ -131,9 +131,9 @@ def test_keys_are_frozen(orders: LandingTable) -> None:
     assert Writer(orders.zone.table("orders")).key_columns == ("id",)
 
 
-def test_columns_are_frozen(orders: LandingTable) -> None:
+def test_the_type_of_a_column_is_frozen(orders: LandingTable) -> None:
     Writer(orders).upsert([A])
-    with pytest.raises(SchemaRefusedError, match="declare what is published"):
+    with pytest.raises(SchemaRefusedError, match="Declare what is published"):
         Writer(orders.zone.table("orders", columns={"id": "int64", "v": "binary"}))
 
 

@@ -61,7 +61,7 @@ class LandingRows:
     Attributes:
         files: The batch: numbers without a gap.
         locations: Where Spark reads each.
-        columns: The data columns; every file has them.
+        columns: The data columns; those that a file lacks are NULL in its rows.
         upsert: Whether rows without markers are upserts.
     """
 

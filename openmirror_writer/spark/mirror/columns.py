@@ -79,27 +79,53 @@ def delta_type(name: str, kind: pa.DataType) -> str:
     return found.delta
 
 
-def drift(table: Sequence[Column], file: Sequence[Column]) -> str | None:
-    """Return in words how the columns of a file differ from the table's, None if they do not; the order is free."""
-    there = {column.name: column for column in file}
+def columns_behind(table: Sequence[Column], file: Sequence[Column]) -> tuple[Column, ...]:
+    """Return the columns of the table when a file is applied: those that it adds stand behind the others.
+
+    A column that the file leaves out stays, and is NULL in its rows.
+
+    Args:
+        table: Columns of the table before.
+        file: Columns of the file, in any order.
+
+    Raises:
+        SchemaRefusedError: A column changed its type, or whether it may be NULL, or its spelling; or one that is not
+            null came or went. In the words of the service, and with the rule of the landing zone.
+    """
+    there = {column.name.casefold(): column for column in file}
     for column in table:
-        other = there.pop(column.name, None)
-        if other is None:
-            return (
-                f"column {column.name!r} ({_words(column)}) of the table is missing in this file: "
-                "publish it with NULLs, or drop_table and load again"
-            )
-        if (column.type, column.nullable) != (other.type, other.nullable):
-            return (
-                f"column {column.name!r} is {_words(column)} in the table and {_words(other)} in this file: "
-                "publish the table's type, or drop_table and load again"
-            )
-    for other in there.values():
-        return (
-            f"column {other.name!r} ({_words(other)}) of this file is not in the table: added columns are not "
-            "supported by this version; leave it out, or drop_table and load again"
+        other = there.pop(column.name.casefold(), None)
+        if other is not None:
+            _refuse_changed(column, other)
+        elif not column.nullable:
+            what = f"Column {column.name!r} ({_words(column)}) is missing in this file (rule 7.3)"
+            raise _schema_merge_failure(what, "with a value in each row", column)
+    added = [column for column in file if column.name.casefold() in there]
+    for column in added:
+        if not column.nullable:
+            what = f"Column {column.name!r} ({_words(column)}) is not in the table and not nullable (rule 7.3)"
+            raise _schema_merge_failure(what, "with a nullable column", column)
+    return (*table, *added)
+
+
+def _refuse_changed(column: Column, other: Column) -> None:
+    if column.name != other.name:
+        what = f"Column {other.name!r} is {column.name!r} in the table, which does not tell them apart (rule 7.5)"
+        raise _schema_merge_failure(what, "with the name of the table", other)
+    if (column.type, column.nullable) != (other.type, other.nullable):
+        what = (
+            f"Type mismatch for column {column.name!r}. "
+            f"Incoming type {_words(other)}, existing type {_words(column)} (rule 7.4)"
         )
-    return None
+        raise _schema_merge_failure(what, "with the existing type", other)
+
+
+def _schema_merge_failure(what: str, how: str, column: Column) -> SchemaRefusedError:
+    msg = (
+        f"SchemaMergeFailure: Failed to write table due to schema mismatch. {what}: "
+        f"publish the file again {how}, or drop_table and load again"
+    )
+    return SchemaRefusedError(msg, column=column.name, type=_words(column))
 
 
 def marker_fault(kind: pa.DataType | None) -> str | None:

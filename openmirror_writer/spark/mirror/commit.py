@@ -38,6 +38,7 @@ from openmirror_writer.spark.mirror.log import (
     FOLDER_PROPERTY,
     GENERATION_PROPERTY,
     KEYS_PROPERTY,
+    LATER_KEYS_PROPERTY,
     REQUIRED_PROPERTY,
 )
 from openmirror_writer.spark.mirror.plan import Algebra
@@ -105,6 +106,8 @@ def run_commit(
             batch = LandingRows(commit.files, locations, commit.columns, commit.upsert)
             counts = _count(spark, batch, commit.algebra)
             rows = read_rows(spark, batch, commit.algebra)
+        if before := properties_before(commit):
+            spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({_listed(before)})").collect()
         with _shuffle_partitions(spark, sum(counts.values())), _transaction(spark, commit.version):
             _run(spark, commit, table, rows)
     except (PySparkException, Py4JError) as error:
@@ -134,7 +137,7 @@ def statement(commit: Commit, table: DeltaTable, view: str) -> str:
     columns = [quoted(column.name) for column in commit.columns]
     listed = ", ".join(columns)
     if commit.kind in {"rebuild", "drop"}:
-        properties = ", ".join(f"{_text(k)} = {_text(v)}" for k, v in table_properties(commit, table).items())
+        properties = _listed(table_properties(commit, table))
         # Where no table was seen, one that stands there by now must not be replaced: it holds what others applied.
         # CREATE TABLE refuses it, but refuses any file too; among litter, Delta skips what is not above the version.
         is_free = commit.expected is None and not table.littered
@@ -143,14 +146,22 @@ def statement(commit: Commit, table: DeltaTable, view: str) -> str:
             f"{create} {table.sql} USING delta TBLPROPERTIES ({properties}) "  # noqa: S608 - every name is quoted
             f"AS SELECT {listed} FROM {view}"
         )
-    if commit.kind == "append":
+    if commit.kind == "append" and not commit.added:
         return f"INSERT INTO {table.sql} ({listed}) SELECT {listed} FROM {view}"  # noqa: S608
+    # Columns are added by the commit that needs them first: an ALTER TABLE is not fenced by the version, so that of a
+    # mirror that was paused would change the next life of the table.
+    merge = "MERGE WITH SCHEMA EVOLUTION INTO" if commit.added else "MERGE INTO"
+    values = ", ".join(f"s.{c}" for c in columns)
+    if commit.kind == "append":
+        return (
+            f"{merge} {table.sql} AS t USING {view} AS s ON false "  # noqa: S608
+            f"WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({values})"
+        )
     # The flag stands in ON: were the keys of the rows to append made NULL, they would all go to one partition.
     on = " AND ".join(f"t.{quoted(k)} <=> s.{quoted(k)}" for k in commit.keys)
-    updates = ", ".join(f"t.{c} = s.{c}" for c in columns)
-    values = ", ".join(f"s.{c}" for c in columns)
+    updates = ", ".join(f"{c} = s.{c}" for c in columns)  # not t.c: Delta does not find it there before it is added
     return (
-        f"MERGE INTO {table.sql} AS t USING {view} AS s ON s.{ACT} <> 'A' AND {on} "  # noqa: S608
+        f"{merge} {table.sql} AS t USING {view} AS s ON s.{ACT} <> 'A' AND {on} "  # noqa: S608
         f"WHEN MATCHED AND s.{ACT} = 'D' THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {updates} "
         f"WHEN NOT MATCHED AND s.{ACT} IN ('A', 'U') THEN INSERT ({listed}) VALUES ({values})"
@@ -172,6 +183,23 @@ def table_properties(commit: Commit, table: DeltaTable) -> dict[str, str]:
     if commit.dropped is not None:
         properties[DROPPED_PROPERTY] = commit.dropped.isoformat()
     return properties
+
+
+def properties_before(commit: Commit) -> dict[str, str]:
+    """Return the properties that a table must have before a statement: harmless where it never comes, or comes late."""
+    properties: dict[str, str] = {}
+    if any(_NEEDS_MAPPING.search(column.name) for column in commit.added):
+        properties["delta.columnMapping.mode"] = "name"
+    if any(column.type == "timestamp_ntz" for column in commit.added):
+        properties["delta.feature.timestampNtz"] = "supported"
+    if commit.keys_came:
+        later = {"generation": commit.generation, "keys": list(commit.keys)}
+        properties[LATER_KEYS_PROPERTY] = json.dumps(later)
+    return properties
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{_text(name)} = {_text(value)}" for name, value in properties.items())
 
 
 def _text(value: str) -> str:

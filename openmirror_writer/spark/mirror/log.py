@@ -27,6 +27,9 @@ APP_ID = "openmirror"
 GENERATION_PROPERTY = "openmirror.generation"
 FOLDER_PROPERTY = "openmirror.folder"
 KEYS_PROPERTY = "openmirror.keys"
+LATER_KEYS_PROPERTY = "openmirror.laterKeys"
+"""JSON of the key columns that came after the table was made, and the generation they belong to: Delta does not fence
+the statement that sets them, and one that comes late must not tell anything of the next life."""
 REQUIRED_PROPERTY = "openmirror.required"
 """JSON list of the columns that files declare as required; Delta columns made by AS SELECT are nullable."""
 DROPPED_PROPERTY = "openmirror.dropped"
@@ -237,10 +240,17 @@ def target_state(told: LogPart, commit: int) -> TargetState:
         generation=properties.get(GENERATION_PROPERTY),
         dropped=None if dropped is None else datetime.fromisoformat(dropped),
         columns=tuple(Column(f["name"], _type_text(f["type"]), f["name"] not in required) for f in fields),
-        keys=tuple(json.loads(properties.get(KEYS_PROPERTY, "[]"))),
+        keys=_keys(properties),
         folder=properties.get(FOLDER_PROPERTY),
         commit=commit,
     )
+
+
+def _keys(properties: Mapping[str, str]) -> tuple[str, ...]:
+    later = json.loads(properties.get(LATER_KEYS_PROPERTY, "{}"))
+    if later and later["generation"] == properties.get(GENERATION_PROPERTY):
+        return tuple(later["keys"])
+    return tuple(json.loads(properties.get(KEYS_PROPERTY, "[]")))
 
 
 def _type_text(kind: object) -> str:

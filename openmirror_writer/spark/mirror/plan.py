@@ -11,7 +11,7 @@ from openmirror_writer.errors import SchemaRefusedError
 from openmirror_writer.formats import Footer
 from openmirror_writer.layout import METADATA, data_file
 from openmirror_writer.record import FOREIGN
-from openmirror_writer.spark.mirror.columns import Column, columns_of, drift, marker_fault
+from openmirror_writer.spark.mirror.columns import Column, columns_behind, columns_of, marker_fault
 from openmirror_writer.spark.mirror.state import Files, LandedFile, Status, TargetState, Unreadable, check_of, unpack
 from openmirror_writer.zone import FolderState
 
@@ -60,10 +60,17 @@ class Life:
 
 @dataclass(frozen=True)
 class Batch:
-    """The files that can be applied next, and why it goes no further (None: the limit)."""
+    """The files that can be applied next.
+
+    Attributes:
+        files: In order.
+        stop: Why it goes no further; None: the limit.
+        columns: Of the table when they are applied: those that it has come first, in their order.
+    """
 
     files: tuple[LandedFile, ...]
     stop: Stop | None
+    columns: tuple[Column, ...] = ()
 
 
 # ------------------------------------------------------------------------------------------------- where to go on
@@ -143,7 +150,7 @@ def _not_ours(target: TargetState, folder: FolderState) -> Stop | None:
 
 
 def _other_keys(target: TargetState, keys: Sequence[str]) -> Stop | None:
-    """Refuse other key columns than the table was made with; a table without any may get some later."""
+    """Refuse other key columns than the table has; a table without any may get some later."""
     if not target.keys or set(target.keys) == set(keys):
         return None
     msg = f"keyColumns were {list(target.keys)} and are {list(keys)}: they cannot change; drop_table and load again"
@@ -205,25 +212,42 @@ def next_batch(life: Life, target: TargetState, folder: FolderState, limit: int,
         claimed: The last number that a claim on this batch names; then it is all of them, or none.
     """
     files: list[LandedFile] = []
+    columns = None if life.rebuild else target.columns
     end = life.start + limit - 1 if claimed is None else claimed
     while life.start + len(files) <= end:
         number = life.start + len(files)
-        stop = _stop_at(number, life, target, folder, files)
-        if stop is None:
+        found = _columns_with(number, life, target, folder, files, columns)
+        if not isinstance(found, Stop):
             files.append(life.files[number])
+            columns = found
         elif claimed is None:
-            return Batch(tuple(files), stop)
-        elif stop.status == "Failed":
-            return Batch((), stop)
+            return Batch(tuple(files), found, columns or ())
+        elif found.status == "Failed":
+            return Batch((), found)
         else:
             msg = f"file {number} of a batch that was begun is missing: publish it, or drop_table and load again"
             return Batch((), Stop("Failed", msg, data_file(number), absent=True))
-    return Batch(tuple(files), None)
+    return Batch(tuple(files), None, columns or ())
 
 
-def _stop_at(
-    number: int, life: Life, target: TargetState, folder: FolderState, before: Sequence[LandedFile]
-) -> Stop | None:
+def _columns_with(  # noqa: PLR0917 - all that speaks for or against a file
+    number: int,
+    life: Life,
+    target: TargetState,
+    folder: FolderState,
+    before: Sequence[LandedFile],
+    columns: tuple[Column, ...] | None,
+) -> tuple[Column, ...] | Stop:
+    """Return the columns of the table behind a file that can be applied, else why it cannot.
+
+    Args:
+        number: Of the file.
+        life: From `where_to_go_on`.
+        target: As there.
+        folder: As there.
+        before: The files of the batch before it.
+        columns: Of the table behind those; None: the file makes the table.
+    """
     file = life.files.get(number)
     if file is None:
         higher = sorted(n for n in life.files if n > number)
@@ -231,8 +255,16 @@ def _stop_at(
             return Stop("Replicating")
         span = f"{higher[0]}" if len(higher) == 1 else f"{higher[0]} to {higher[-1]}"
         return Stop("Replicating", f"file {number} is missing, {span} wait for it", data_file(number), absent=True)
-    fault = _fork(file, life, target, before) or _footer_fault(file, life, target, folder, before)
-    return Stop("Failed", fault, file.name) if fault else None
+    fault = _fork(file, life, target, before) or _format_fault(file)
+    if fault is not None or isinstance(file.footer, Unreadable):
+        return Stop("Failed", fault, file.name)
+    try:
+        own = columns_of(file.footer.columns)
+        behind = own if columns is None else columns_behind(columns, own)
+    except SchemaRefusedError as error:
+        return Stop("Failed", error.message, file.name)
+    fault = _footer_fault(file.footer, own, folder)
+    return behind if fault is None else Stop("Failed", fault, file.name)
 
 
 def _fork(file: LandedFile, life: Life, target: TargetState, before: Sequence[LandedFile]) -> str | None:
@@ -260,31 +292,19 @@ def _fork(file: LandedFile, life: Life, target: TargetState, before: Sequence[La
     )
 
 
-def _footer_fault(
-    file: LandedFile, life: Life, target: TargetState, folder: FolderState, before: Sequence[LandedFile]
-) -> str | None:
-    """Tell in words why the mirror cannot apply a file; None if nothing that its footer tells is against it."""
+def _format_fault(file: LandedFile) -> str | None:
     if not file.name.endswith(".parquet"):
         return "only Parquet files are supported by this version"
-    footer = file.footer
-    if isinstance(footer, Unreadable):
-        return footer.reason
+    return file.footer.reason if isinstance(file.footer, Unreadable) else None
+
+
+def _footer_fault(footer: Footer, columns: Sequence[Column], folder: FolderState) -> str | None:
+    """Tell in words what of keys and markers is against a file; None if nothing is."""
     metadata = folder.metadata
     keys = metadata.key_columns if metadata else ()
     upsert = metadata is not None and metadata.is_upsert_default_row_marker
-    if not life.rebuild:
-        expected = target.columns
-    elif before:
-        expected = batch_columns(before)
-    else:
-        expected = None
-    try:
-        columns = columns_of(footer.columns)
-    except SchemaRefusedError as error:
-        return error.message
     return (
-        (None if expected is None else drift(expected, columns))
-        or _key_fault(footer, keys, columns, upsert=upsert)
+        _key_fault(footer, keys, columns, upsert=upsert)
         or marker_fault(footer.marker_type)
         or _marker_values_fault(footer)
     )
@@ -310,12 +330,6 @@ def _marker_values_fault(footer: Footer) -> str | None:
         low, high = footer.markers
         return f"row markers run from {low} to {high}: only 0, 1, 2 and 4 are allowed; publish the file again"
     return None
-
-
-def batch_columns(files: Sequence[LandedFile]) -> tuple[Column, ...]:
-    """Return the columns of the first file of a batch that passed `next_batch`."""
-    footer = files[0].footer
-    return columns_of(footer.columns) if isinstance(footer, Footer) else ()
 
 
 def algebra_of(files: Sequence[LandedFile], keys: Sequence[str], *, upsert: bool) -> Algebra:

@@ -76,7 +76,7 @@ class TargetState:
         generation: The generation whose files it holds.
         dropped: When the mirror dropped it; None: it is live.
         columns: Its columns; empty if it does not exist or was dropped.
-        keys: The key columns it was made with.
+        keys: Its key columns.
         folder: The zone's folder that it mirrors.
         commit: Delta's own version number of the table.
     """

@@ -20,11 +20,11 @@ from openmirror_writer.metadata import Generation, parse
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import (
     Algebra,
+    Batch,
     Life,
     Stop,
     algebra_of,
     applied_files,
-    batch_columns,
     footers_wanted,
     next_batch,
     stale_files,
@@ -98,7 +98,9 @@ class Commit:
         files: The batch, in order; empty for ``drop``.
         generation: The generation of the files.
         keys: The key columns.
-        columns: The columns of the table, and of each file, in the table's order.
+        keys_came: Whether the table was made without key columns, and is to keep these from now on.
+        columns: The columns of the table behind the batch, in its order; a file may lack some, which is NULL.
+        added: Those of them, the last ones, that the table has not yet; the statement adds them.
         upsert: Whether rows without markers are upserts.
         dropped: The time of a drop, else None.
     """
@@ -112,6 +114,8 @@ class Commit:
     generation: str
     keys: tuple[str, ...]
     columns: tuple[Column, ...]
+    added: tuple[Column, ...] = ()
+    keys_came: bool = False
     upsert: bool = False
     dropped: datetime | None = None
 
@@ -306,7 +310,7 @@ def _apply(memory: _Memory, target: TargetState, folder: FolderState, life: Life
     if not (yield from _unchanged(folder, batch.files)):
         memory.trouble = "files were replaced"
         return False
-    answered = yield _statement(memory.table, target, folder, life, batch.files)
+    answered = yield _statement(memory.table, target, folder, life, batch)
     match answered:
         case Done(rows):
             memory.applied.append(AppliedBatch(life.start, batch.files[-1].number, rows))
@@ -328,23 +332,23 @@ def _with_claimed(memory: _Memory, target: TargetState, folder: FolderState, lif
     return again if isinstance(again, Life) else life
 
 
-def _statement(
-    table: TableName, target: TargetState, folder: FolderState, life: Life, files: Sequence[LandedFile]
-) -> Commit:
+def _statement(table: TableName, target: TargetState, folder: FolderState, life: Life, batch: Batch) -> Commit:
     metadata = folder.metadata
     upsert = metadata is not None and metadata.is_upsert_default_row_marker
     keys = metadata.key_columns if metadata else ()
-    algebra = algebra_of(files, keys, upsert=upsert)
+    algebra = algebra_of(batch.files, keys, upsert=upsert)
     return Commit(
         table=table,
         kind="rebuild" if life.rebuild else algebra,
         algebra=algebra,
-        version=pack(life.incarnation, files[-1].number, files[-1].identity),
+        version=pack(life.incarnation, batch.files[-1].number, batch.files[-1].identity),
         expected=target.version,
-        files=tuple(files),
+        files=batch.files,
         generation=life.generation,
         keys=keys,
-        columns=batch_columns(files) if life.rebuild else target.columns,
+        columns=batch.columns,
+        added=() if life.rebuild else batch.columns[len(target.columns) :],
+        keys_came=bool(keys) and not target.keys and not life.rebuild,
         upsert=upsert,
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.spark.mirror.columns import Column, columns_of, delta_type, drift, marker_fault
+from openmirror_writer.spark.mirror.columns import Column, columns_behind, columns_of, delta_type, marker_fault
 
 
 @pytest.mark.parametrize(
@@ -42,24 +44,36 @@ def test_names_that_cannot_stand_in_the_table_are_refused(names: list[str]) -> N
         columns_of(pa.schema([pa.field(name, pa.int32()) for name in names]))
 
 
+TABLE = (Column("a", "long"), Column("n", "date", nullable=False))
+
+
 def test_the_order_of_columns_is_free() -> None:
-    assert drift([Column("a", "long"), Column("b", "string")], [Column("b", "string"), Column("a", "long")]) is None
+    assert columns_behind(TABLE, TABLE[::-1]) == TABLE
+
+
+def test_a_column_that_came_stands_behind_the_others_and_one_that_went_stays() -> None:
+    assert columns_behind(TABLE, [Column("z", "date"), TABLE[1]]) == (*TABLE, Column("z", "date"))
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    ("file", "column", "words"),
     [
-        ([Column("a", "integer")], "column 'a' is long in the table and integer in this file"),
-        ([Column("a", "long", nullable=False)], "column 'a' is long in the table and long not null in this file"),
-        ([], "column 'a' \\(long\\) of the table is missing"),
-        ([Column("a", "long"), Column("b", "date")], "column 'b' \\(date\\) of this file is not in the table"),
+        ([Column("a", "integer"), TABLE[1]], "a", "Incoming type integer, existing type long (rule 7.4)"),
+        ([Column("a", "long", nullable=False), TABLE[1]], "a", "Incoming type long not null, existing type long"),
+        ([TABLE[0], Column("n", "date")], "n", "Incoming type date, existing type date not null"),
+        ([TABLE[0]], "n", "Column 'n' (date not null) is missing in this file (rule 7.3)"),
+        ([*TABLE, Column("b", "date", nullable=False)], "b", "not in the table and not nullable (rule 7.3)"),
+        ([Column("A", "long"), TABLE[1]], "A", "Column 'A' is 'a' in the table"),
     ],
 )
-def test_drift_names_the_column_and_both_types(file: list[Column], words: str) -> None:
-    said = drift([Column("a", "long")], file)
-    assert said is not None
-    with pytest.raises(ValueError, match=words):
-        raise ValueError(said)
+def test_a_change_that_cannot_be_followed_is_told_in_the_words_of_the_service(
+    file: list[Column], column: str, words: str
+) -> None:
+    with pytest.raises(SchemaRefusedError, match=re.escape(words)) as caught:
+        columns_behind(TABLE, file)
+    assert caught.value.message.startswith("SchemaMergeFailure: Failed to write table due to schema mismatch.")
+    assert "publish the file again" in caught.value.message
+    assert caught.value.column == column
 
 
 def test_markers_are_integers() -> None:

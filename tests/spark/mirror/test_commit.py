@@ -12,7 +12,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import AnalysisException
 
 from openmirror_writer.spark.mirror.columns import Column
-from openmirror_writer.spark.mirror.commit import DeltaTable, failure, statement, table_properties
+from openmirror_writer.spark.mirror.commit import DeltaTable, failure, properties_before, statement, table_properties
 from openmirror_writer.spark.mirror.state import TableName
 from openmirror_writer.spark.mirror.steps import Bad, Commit, Conflict
 
@@ -38,9 +38,39 @@ def test_the_merge_keeps_its_flag_in_on_and_matches_null_with_null() -> None:
     assert statement(commit(), TABLE, "s1") == (
         "MERGE INTO delta.`file:///t``x` AS t USING s1 AS s ON s.__om_act <> 'A' AND t.`id` <=> s.`id` "
         "WHEN MATCHED AND s.__om_act = 'D' THEN DELETE "
-        "WHEN MATCHED THEN UPDATE SET t.`id` = s.`id`, t.`v``` = s.`v``` "
+        "WHEN MATCHED THEN UPDATE SET `id` = s.`id`, `v``` = s.`v``` "
         "WHEN NOT MATCHED AND s.__om_act IN ('A', 'U') THEN INSERT (`id`, `v```) VALUES (s.`id`, s.`v```)"
     )
+
+
+@pytest.mark.parametrize("kind", ["append", "merge", "upsert_only"])
+def test_a_statement_adds_columns_only_where_the_batch_has_some(kind: Any) -> None:
+    assert "EVOLUTION" not in statement(commit(kind=kind), TABLE, "s1")
+    added = statement(commit(kind=kind, added=(Column("v`", "string"),)), TABLE, "s1")
+    assert added.startswith("MERGE WITH SCHEMA EVOLUTION INTO ")
+
+
+def test_what_is_appended_with_a_new_column_matches_nothing() -> None:
+    assert statement(commit(kind="append", added=(Column("v`", "string"),)), TABLE, "s1") == (
+        "MERGE WITH SCHEMA EVOLUTION INTO delta.`file:///t``x` AS t USING s1 AS s ON false "
+        "WHEN NOT MATCHED THEN INSERT (`id`, `v```) VALUES (s.`id`, s.`v```)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "properties"),
+    [
+        ({}, {}),
+        ({"added": (Column("v", "long"),)}, {}),
+        ({"added": (Column("a b", "long"),)}, {"delta.columnMapping.mode": "name"}),
+        ({"added": (Column("v", "timestamp_ntz"),)}, {"delta.feature.timestampNtz": "supported"}),
+        ({"keys_came": True}, {"openmirror.laterKeys": '{"generation": "g1", "keys": ["id"]}'}),
+    ],
+)
+def test_a_table_is_prepared_for_what_a_statement_cannot_set_itself(
+    more: dict[str, Any], properties: dict[str, str]
+) -> None:
+    assert properties_before(commit(**more)) == properties
 
 
 @pytest.mark.parametrize(("expected", "begins"), [(None, "CREATE TABLE delta"), (8, "CREATE OR REPLACE TABLE delta")])

@@ -17,11 +17,14 @@ from openmirror_writer.spark.mirror.log import (
     DROPPED_PROPERTY,
     GENERATION_PROPERTY,
     KEYS_PROPERTY,
+    LATER_KEYS_PROPERTY,
     REQUIRED_PROPERTY,
+    LogPart,
     parse_checksum,
     read_target,
     remove_table,
     sort_log,
+    target_state,
 )
 from openmirror_writer.spark.mirror.state import TargetState
 from openmirror_writer.storage import ListFolder, ReadFile, Storage, open_storage, perform
@@ -242,3 +245,11 @@ def test_a_removal_that_was_stopped_anywhere_still_reads_as_dropped(storage: Sto
 
 def _one(request: object) -> Any:
     return (yield request)
+
+
+@pytest.mark.parametrize(("generation", "keys"), [("g1", ("amount",)), ("g0", ("id",))])
+def test_keys_that_came_later_count_in_the_generation_they_came_in(generation: str, keys: tuple[str, ...]) -> None:
+    later = json.dumps({"generation": generation, "keys": ["amount"]})
+    configuration = {GENERATION_PROPERTY: "g1", KEYS_PROPERTY: '["id"]', LATER_KEYS_PROPERTY: later}
+    metadata = {**METADATA, "configuration": configuration}
+    assert target_state(LogPart(version=1, metadata=metadata), 3).keys == keys

@@ -13,6 +13,7 @@ from openmirror_writer.formats import Footer
 from openmirror_writer.layout import GENERATION, METADATA, data_file, sort_names
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import Record
+from openmirror_writer.schema import declared_columns
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import (
     Batch,
@@ -213,6 +214,23 @@ def test_a_batch_ends_at_the_limit_and_at_a_claim() -> None:
     assert numbers(batch(TargetState(), *files, limit=2, claimed=4)) == [1, 2, 3, 4]
 
 
+def test_the_columns_of_a_batch_are_those_of_the_table_and_behind_them_what_its_files_add() -> None:
+    wide = declared_columns({"w": "date", "id": "int64"})
+    other = declared_columns({"id": "int64", "x": "string"})
+    columns = (Column("id", "long"), Column("w", "date"), Column("x", "string"))
+    files = [landed(1), landed(2, columns=wide), landed(3, columns=other), landed(4)]
+    assert batch(target(1), *files).columns == columns
+    assert batch(TargetState(), *files).columns == columns
+
+
+def test_a_column_of_an_earlier_file_of_the_batch_binds_the_later_ones() -> None:
+    wide, other = (declared_columns({"id": "int64", "w": kind}) for kind in ("date", "string"))
+    found = batch(target(1), landed(1), landed(2, columns=wide), landed(3), landed(4, columns=other))
+    assert (numbers(found), found.columns) == ([2, 3], (Column("id", "long"), Column("w", "date")))
+    assert found.stop is not None
+    assert (found.stop.status, found.stop.file) == ("Failed", data_file(4))
+
+
 def test_a_claimed_batch_is_never_shrunk() -> None:
     found = batch(TargetState(), landed(1), landed(2), claimed=3)
     assert (numbers(found), found.stop and found.stop.file) == ([], data_file(3))
@@ -232,7 +250,7 @@ def test_a_claimed_batch_is_never_shrunk() -> None:
         (landed(3, markers=(0, 5)), "from 0 to 5"),
         (landed(3, markers=(0, 1), nulls=2), "2 rows have no row marker"),
         (landed(3, markers=(0, 1), kind=pa.string()), "must be an integer"),
-        (landed(3, columns=pa.schema([("id", pa.int32())])), "long in the table and integer in this file"),
+        (landed(3, columns=pa.schema([("id", pa.int32())])), "SchemaMergeFailure: "),
     ],
 )
 def test_a_batch_ends_before_a_bad_file(bad: LandedFile, words: str) -> None:
