@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -307,16 +307,19 @@ def moved_files(folder: str) -> Steps[dict[int, tuple[str, Entry]]]:
     return found
 
 
-def leftovers(names: Folder[Entry]) -> dict[str, Entry]:
+def leftovers(staged: Mapping[str, Entry], files: Iterable[Entry]) -> dict[str, Entry]:
     """Return the temporary files of killed processes: those an hour older than the newest file of the folder.
 
     Both times are the storage's clock. A younger one may belong to a create that is under way.
+
+    Args:
+        staged: The temporary files of one folder.
+        files: Its other files; the temporary ones may be among them.
     """
-    files = [*names.data.values(), *names.special.values(), *names.staged.values()]
-    newest = max((entry.modified for entry in files), default=None)
+    newest = max((entry.modified for entry in [*files, *staged.values()]), default=None)
     if newest is None:
         return {}
-    return {name: entry for name, entry in names.staged.items() if newest - entry.modified > _LEFTOVER_AGE}
+    return {name: entry for name, entry in staged.items() if newest - entry.modified > _LEFTOVER_AGE}
 
 
 def _state(folder: str, names: Folder[Entry], read: Mapping[str, bytes]) -> FolderState:

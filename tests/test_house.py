@@ -20,6 +20,7 @@ PUBLIC_NAMES = [
     "Change",
     "ChangeBatch",
     "ConcurrentWriterError",
+    "Finding",
     "InvalidRowError",
     "LandingTable",
     "LandingZone",
@@ -27,6 +28,7 @@ PUBLIC_NAMES = [
     "Parquet",
     "PartnerEvents",
     "PublishedFile",
+    "Repaired",
     "ResumeMismatchError",
     "Roll",
     "RowMarker",
@@ -36,7 +38,9 @@ PUBLIC_NAMES = [
     "TableGoneError",
     "UnknownPositionError",
     "Writer",
+    "check",
     "drop_table",
+    "repair",
     "replay",
 ]
 

@@ -122,7 +122,8 @@ def skip_of(record: Record) -> Skip | None:
 
 def _clear_leftovers(state: FolderState) -> Steps[None]:
     """Delete temporary files of killed processes."""
-    for name, entry in leftovers(state.names).items():
+    others = [*state.names.data.values(), *state.names.special.values()]
+    for name, entry in leftovers(state.names.staged, others).items():
         yield from deleting(f"{state.folder}/{name}", entry.identity)
 
 
