@@ -52,7 +52,7 @@ def name_findings(seen: SeenTable, seconds: Collection[SeenFile], extension: str
             yield Finding(
                 "warning", "1.3", message, "publish it under the next number, or delete it", file=seen.path(name)
             )
-    for name in sorted(folder for folder in seen.folders if not folder.startswith("_")):
+    for name in _strangers(seen) if seen.files else ():
         message = "a folder inside a table's folder is ignored"
         yield Finding("warning", "1.4", message, "move it to the zone's root, or delete it", file=seen.path(name))
     if seen.metadata.by_time is not None and not seen.metadata.by_time:
@@ -126,7 +126,7 @@ def metadata_absent(seen: SeenTable) -> Finding:
     if seen.data:
         message = "there is no _metadata.json: the service does not take the files"
         return Finding("error", "2.11", message, "publish it, with the keyColumns", file=seen.folder)
-    strangers = [name for name in seen.folders if not name.startswith("_")]
+    strangers = _strangers(seen)
     if strangers and not seen.files:
         message = f"the folder holds no files, but folders: if {strangers[0]!r} is a table, this is its schema"
         return Finding("error", "1.2", message, f"name it {seen.folder}.schema", file=seen.folder)
@@ -138,6 +138,11 @@ def metadata_alone(seen: SeenTable) -> Finding:
     """Return what is wrong with a table's folder that holds ``_metadata.json`` and no data."""
     message = "there is no data file: after about two weeks the service fails and pauses the database"
     return Finding("warning", "2.12", message, "publish data, or delete the folder", file=seen.path(METADATA))
+
+
+def _strangers(seen: SeenTable) -> list[str]:
+    """Return the folders in a table's folder that the service has not made."""
+    return sorted(name for name in seen.folders if not name.startswith("_"))
 
 
 def _sequential_findings(seen: SeenTable) -> Iterator[Finding]:
