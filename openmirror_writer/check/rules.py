@@ -40,10 +40,10 @@ _RULES = (
     ),
     Rule(
         "1.2",
-        "a schema is a folder <schema>.schema with table folders",
+        "a schema is a folder `<schema>.schema` with table folders",
         "tables below a folder without the suffix; two folders of one table",
     ),
-    Rule("1.3", "discovery ignores names that begin with _", "a table folder or data file that is ignored"),
+    Rule("1.3", "discovery ignores names that begin with `_`", "a table folder or data file that is ignored"),
     Rule("1.4", "a table folder holds metadata, data files and what the service makes", "files and folders elsewhere"),
     # ------------------------------------------------------------------------------------------------ 2 metadata
     Rule(
@@ -68,16 +68,18 @@ _RULES = (
     Rule("2.8", "FileFormatTypeProperties holds the options of text", "no object"),
     Rule("2.9", "property names are read in any casing", "a property that stands there twice"),
     Rule("2.10", "metadata is valid JSON; two examples of the documents are not", "the line and how to mend it"),
-    Rule("2.11", "a folder without _metadata.json is not taken", "a table folder without it"),
+    Rule("2.11", "a folder without `_metadata.json` is not taken", "a table folder without it"),
     Rule("2.12", "metadata comes with the first data", "a folder with nothing else"),
     Rule("2.13", "where the pages differ, an option decides", unseen=_OTHER_SIDE),
     Rule("2.14", "the writer is strict, the mirror has options", unseen=_OTHER_SIDE),
     Rule("2.15", "markers 1, 2 and 4 need key columns", "such rows in a table without"),
     Rule("2.16", "IsNullable is true or false, true if left out", "another value"),
-    Rule("2.17", "__rowMarker__ is not listed in SchemaDefinition", "that it is"),
+    Rule("2.17", "`__rowMarker__` is not listed in SchemaDefinition", "that it is"),
     Rule("2.18", "compressed text is told by its first bytes", unseen=_OTHER_SIDE),
     # ------------------------------------------------------------------------------------------------ 3 partner events
-    Rule("3.1", "_partnerEvents.json has partnerName and sourceInfo, at the root", "one that does not, with the line"),
+    Rule(
+        "3.1", "`_partnerEvents.json` has partnerName and sourceInfo, at the root", "one that does not, with the line"
+    ),
     Rule("3.2", "one partnerName for all databases", unseen="other databases are other folders"),
     # ------------------------------------------------------------------------------------------------ 4 data files
     Rule(
@@ -118,7 +120,7 @@ _RULES = (
     # ------------------------------------------------------------------------------------------------ 6 row markers
     Rule(
         "6.1",
-        "__rowMarker__ is an integer, 0, 1, 2 or 4, in the last column",
+        "`__rowMarker__` is an integer, 0, 1, 2 or 4, in the last column",
         "another place, type or value, NULL, two such columns",
     ),
     Rule("6.2", "rows carry all columns, deletes at least the key", "a file without a key column that others have"),
@@ -155,8 +157,8 @@ _RULES = (
     Rule("10.4", "a conditional create is atomic", unseen=_REQUESTS),
     Rule("10.5", "Files and Tables are neither created nor renamed", unseen=_REQUESTS),
     # ------------------------------------------------------------------------------------------------ our own files
-    Rule("record.1", "_generation.json names the life of the folder", "one that is not readable"),
-    Rule("record.2", "a folder of files with records has a _generation.json", "that it is gone"),
+    Rule("record.1", "`_generation.json` names the life of the folder", "one that is not readable"),
+    Rule("record.2", "a folder of files with records has a `_generation.json`", "that it is gone"),
     Rule("record.3", "files belong to the life of the folder", "stale files of another life; --repair deletes them"),
     Rule(
         "record.4",

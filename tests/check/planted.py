@@ -304,8 +304,7 @@ PLANTED = [
         lambda z: z.put(at(5), z.file(4, generation=new_id(), number=5)))),
     Planted("record.3", "of another life, far above", "error", at(40), "stale", ours(
         lambda z: z.put(at(40), z.file(4, generation=new_id(), number=40)))),
-    Planted("record.4", "a number that a move has freed", "error", at(2), f"{PROCESSED}/{data_file(2)} is the file", ours(
-
+    Planted("record.4", "a number that a move has freed", "error", at(2), f"/{data_file(2)} is the file of", ours(
         lambda z: z.put("late", z.file(2)), lambda z: z.process(1), lambda z: z.process(2),
         lambda z: z.move("late", at(2)))),
     Planted("record.5", "a fork", "error", at(5), f"does not continue {at(4)}", ours(
