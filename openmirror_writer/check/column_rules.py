@@ -71,7 +71,7 @@ def marker_findings(seen: SeenTable, files: Iterable[SeenFile]) -> Iterator[Find
 
 
 def drift_findings(files: Iterable[SeenFile], keys: Sequence[str]) -> Iterator[Finding]:
-    """Yield the changes of columns that stop the table; each column once.
+    """Yield the changes of columns that stop the table, compared with how each column first came.
 
     Args:
         files: The Parquet files that count, in the order in which they apply.
@@ -79,14 +79,11 @@ def drift_findings(files: Iterable[SeenFile], keys: Sequence[str]) -> Iterator[F
     """
     table: dict[str, pa.Field[pa.DataType]] = {}
     before: set[str] = set()
-    told: set[str] = set()
     for file in files:
         columns = {field.name: field for field in file.columns if type_fault(field.type) is None}
         if table:
-            for name in columns.keys() & table.keys() - told:
-                if _words(columns[name]) != _words(table[name]):
-                    told.add(name)
-                    yield _changed(file, columns[name], table[name])
+            both = [name for name in columns if name in table]
+            yield from (_changed(file, columns[n], table[n]) for n in both if _words(columns[n]) != _words(table[n]))
             gone = [table[name] for name in sorted(before - set(file.columns.names) - set(keys))]
             new = [columns[name] for name in sorted(columns.keys() - table.keys() - set(keys))]
             yield from _gone_and_new(file, gone, new)

@@ -89,11 +89,12 @@ class OurZone(Landing):
         assert record is not None
         return record
 
-    def file(self, base: int, **changes: Any) -> bytes:
-        """A file with the record of file ``base``, another batch and what else is changed."""
-        record = replace_record(self.record(base), batch=new_id(), **changes)
-        rows = pa.RecordBatch.from_pylist([{"id": 9, "v": "z"}], schema=COLUMNS)
-        return Parquet().encode(COLUMNS, [ChangeBatch(rows, pa.array([4], pa.int32()))], record)
+    def file(self, base: int, columns: Mapping[str, pa.Array[Any]] | None = None, **changes: Any) -> bytes:
+        """A file of one row with the record of file ``base``, another batch and what else is changed."""
+        record = self.record(base).model_copy(update={"batch": new_id(), **changes})
+        arrays = {"id": pa.array([9], pa.int64()), "v": pa.array(["z"]), **(columns or {})}
+        batch = pa.record_batch(arrays)
+        return Parquet().encode(batch.schema, [ChangeBatch(batch, pa.array([4], pa.int32()))], record)
 
 
 class ForeignZone(Landing):
@@ -132,7 +133,3 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
     return sink.getvalue()
-
-
-def replace_record(record: Record, **changes: Any) -> Record:
-    return record.model_copy(update=changes)

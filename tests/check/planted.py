@@ -272,6 +272,8 @@ PLANTED = [
     Planted("6.1", "below 0, without statistics", "error", at(3), "row 0 has the marker -1", last_is(
         rows(markers=[-1, 2]), write_statistics=False)),
     Planted("6.2", "no key column", "error", at(3), "'id' is missing", last_is(rows({"id": None}))),
+    Planted("6.2", "no required key column", "error", at(3), "'id' is missing", foreign(
+        *(lambda z, n=n: z.rows(n, rows(required=["id"])) for n in (1, 2)), lambda z: z.rows(3, rows({"id": None})))),
     Planted("6.5", "no markers any more", "warning", at(2), f"the same in {data_file(3)}", foreign(
         *(lambda z, n=n: z.rows(n, rows(markers=None)) for n in (2, 3)))),
     # -------------------------------------------------------------------------------------------- 7 over time
@@ -279,11 +281,13 @@ PLANTED = [
         rows({"x": pa.array([1, 2])}, required=["x"]))),
     Planted("7.3", "a required column left out", "error", at(2), "'v' is left out", foreign(
         lambda z: z.rows(1, rows(required=["v"])), *(lambda z, n=n: z.rows(n, rows({"v": None})) for n in (2, 3)))),
-    Planted("7.4", "int32 to int64", "error", at(2), "'v' is int64, and int32", foreign(
+    Planted("7.4", "int32 to int64", "error", at(2), f"the same in {data_file(3)}", foreign(
         lambda z: z.rows(1, rows({"v": pa.array([1, 2], pa.int32())})),
         *(lambda z, n=n: z.rows(n, rows({"v": pa.array([1, 2], pa.int64())})) for n in (2, 3)))),
     Planted("7.4", "date to timestamp, and back", "error", at(2), "timestamp_ntz", foreign(
         *(lambda z, n=n, d=d: z.rows(n, rows({"v": d})) for n, d in ((1, OLD_DATE), (2, NEW_DATE), (3, OLD_DATE))))),
+    Planted("7.4", "left out, and back as another type", "error", at(3), "'v' is int64", foreign(
+        lambda z: z.rows(2, rows({"v": None})), lambda z: z.rows(3, rows({"v": pa.array([1, 2])})))),
     Planted("7.4", "nullability alone", "error", at(3), "not null", last_is(rows(required=["v"]))),
     Planted("7.4", "behind files that were moved", "error", at(3), "'v' is int64", foreign(
         lambda z: z.process(1), lambda z: z.process(2), lambda z: z.rows(3, rows({"v": pa.array([1, 2])})))),
@@ -306,6 +310,9 @@ PLANTED = [
         lambda z: z.put(at(40), z.file(4, generation=new_id(), number=40)))),
     Planted("record.4", "a number that a move has freed", "error", at(2), f"/{data_file(2)} is the file of", ours(
         lambda z: z.put("late", z.file(2)), lambda z: z.process(1), lambda z: z.process(2),
+        lambda z: z.move("late", at(2)))),
+    Planted("record.4", "one that breaks other rules too", "error", at(2), "is the file of", ours(
+        lambda z: z.put("late", z.file(2, {"v": pa.array([1])})), lambda z: z.process(1), lambda z: z.process(2),
         lambda z: z.move("late", at(2)))),
     Planted("record.5", "a fork", "error", at(5), f"does not continue {at(4)}", ours(
         lambda z: z.put(at(5), z.file(4, number=5, previous=new_id())))),

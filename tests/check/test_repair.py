@@ -73,6 +73,17 @@ def test_several_stale_files_are_all_deleted() -> None:
     assert check(zone.zone) == []
 
 
+def test_a_gap_does_not_hide_a_stale_file_above_it() -> None:
+    zone = OurZone()
+    zone.put("late", zone.file(4))
+    for number in (3, 4):
+        zone.process(number)
+    zone.move("late", at(4))
+    zone.delete(at(2))
+    findings = check(zone.zone)
+    assert [(found.rule, found.file) for found in findings if found.identity] == [("record.4", at(4))]
+
+
 def test_files_of_another_publisher_are_never_deleted() -> None:
     zone = ForeignZone()
     zone.process(1)
