@@ -41,7 +41,7 @@ def check(
     findings = findings_of(landing_zone)
     console = Console(highlight=False)
     if not as_json:
-        _print_findings(console, zone, findings)
+        _print_findings(console, landing_zone, findings)
     repaired = _repair(console, landing_zone, findings, quiet=as_json) if delete_stale else []
     if as_json:
         typer.echo(json.dumps([_as_json(finding, repaired) for finding in findings], indent=2))
@@ -66,9 +66,11 @@ def _repair(console: Console, zone: LandingZone, findings: Sequence[Finding], *,
     return repaired
 
 
-def _print_findings(console: Console, zone: str, findings: Sequence[Finding]) -> None:
+def _print_findings(console: Console, zone: LandingZone, findings: Sequence[Finding]) -> None:
     if not findings:
-        console.print(f"{zone} breaks no rule that a folder can show.", markup=False, soft_wrap=True)
+        # A path that was mistyped is a zone without tables: it must not look like one that was checked.
+        told = "breaks no rule that a folder can show" if zone.tables() else "holds no table: nothing was checked"
+        console.print(f"{zone.url} {told}.", markup=False, soft_wrap=True)
         return
     table = Table("", "rule", "where", "what is wrong", "what to do")
     for column in table.columns[2:]:

@@ -41,7 +41,13 @@ def stale(orders: LandingTable, tmp_path) -> str:
 def test_a_clean_zone_says_so(run: Any, orders: LandingTable, tmp_path) -> None:
     ended = run("check", tmp_path)
     assert ended.code == 0
-    assert ended.out == f"{tmp_path} breaks no rule that a folder can show.\n"
+    assert ended.out == f"{orders.zone.url} breaks no rule that a folder can show.\n"
+
+
+def test_a_zone_without_tables_is_told_apart_from_a_clean_one(run: Any, tmp_path) -> None:
+    ended = run("check", tmp_path / "mistyped")
+    assert ended.code == 0
+    assert "holds no table: nothing was checked" in ended.out
 
 
 def test_an_error_is_told_with_rule_place_and_remedy_and_exits_1(run: Any, orders: LandingTable, tmp_path) -> None:
