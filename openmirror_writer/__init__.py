@@ -6,6 +6,7 @@ publishes rows to it. `replay` gives what the tables hold by the documented sema
 """
 
 from openmirror_writer.changes import Change, ChangeBatch, RowMarker
+from openmirror_writer.check import Finding, Repaired, check, repair
 from openmirror_writer.errors import (
     ApplyError,
     AuthenticationError,
@@ -31,6 +32,7 @@ __all__ = [
     "Change",
     "ChangeBatch",
     "ConcurrentWriterError",
+    "Finding",
     "InvalidRowError",
     "LandingTable",
     "LandingZone",
@@ -38,6 +40,7 @@ __all__ = [
     "Parquet",
     "PartnerEvents",
     "PublishedFile",
+    "Repaired",
     "ResumeMismatchError",
     "Roll",
     "RowMarker",
@@ -47,7 +50,9 @@ __all__ = [
     "TableGoneError",
     "UnknownPositionError",
     "Writer",
+    "check",
     "drop_table",
+    "repair",
     "replace_table",
     "replay",
 ]

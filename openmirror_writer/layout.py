@@ -67,6 +67,21 @@ def advance_file(number: int, k: int) -> str:
     return f"_{number:0{_DIGITS}d}.advance-{k}.json"
 
 
+def is_advance(name: str, number: int) -> bool:
+    """Return whether a name is that of an advance record behind data file ``number``.
+
+    >>> is_advance("_00000000000000000007.advance-0.json", 7), is_advance("_00000000000000000007.advance-0.json", 8)
+    (True, False)
+    """
+    match = _ADVANCE.fullmatch(name)
+    return match is not None and int(match[1]) == number
+
+
+def is_staged(name: str) -> bool:
+    """Return whether a name is that of a temporary file."""
+    return _STAGED.fullmatch(name) is not None
+
+
 def claim_file(first: int, digest: str) -> str:
     """Return the name of the mirror's claim on the batch that starts with file ``first``.
 
@@ -165,7 +180,7 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
             claims[name] = known
         elif name in {GENERATION, DROPPING, METADATA}:
             special[name] = known
-        elif _STAGED.fullmatch(name):
+        elif is_staged(name):
             staged[name] = known
     return Folder(data, extensions, advances, claims, special, staged)
 

@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from openmirror_writer.chain import Chain, follow, is_of_generation
 from openmirror_writer.changes import RowMarker
 from openmirror_writer.errors import ApplyError, SchemaRefusedError
 from openmirror_writer.formats import Footer, footer_of, read_rows
 from openmirror_writer.layout import MOVED, data_number
 from openmirror_writer.metadata import TableMetadata
-from openmirror_writer.record import FOREIGN, Record
+from openmirror_writer.record import Record
 from openmirror_writer.schema import ROW_MARKER, landed_type
 from openmirror_writer.storage import Steps, listing, perform, reading
 from openmirror_writer.zone import FolderState, LandingTable, LandingZone, look
@@ -219,64 +220,37 @@ def _read_all(folder: FolderState) -> Steps[list[LandingFile] | None]:
     return files
 
 
-# ------------------------------------------------------------------------------------------------ the chain
+# ------------------------------------------------------------------------------------------------ what counts
 
 
 def _sort(folder: FolderState, metadata: TableMetadata, files: list[LandingFile], label: str) -> LandingFiles:
-    ours = [file for file in files if file.record is None or file.record.generation == folder.generation]
-    chain = _chain(ours)
+    ours = [file for file in files if is_of_generation(file, folder.generation)]
+    chain = follow(ours)
     fault = _fault(folder, files, ours, chain, label)
-    in_chain = set(chain)
+    in_chain, stale = set(chain.files), set(chain.stale)
     states: list[tuple[State, LandingFile]] = []
     for file in files:
         if file in in_chain:
             states.append(("applied", file))
-        elif file.number > len(chain) and file in ours:
-            states.append(("waiting", file))
-        else:
+        elif file in stale or not is_of_generation(file, folder.generation):
             states.append(("stale", file))
+        else:
+            states.append(("waiting", file))
     return LandingFiles(folder, metadata, tuple(states), fault)
 
 
-def _chain(files: list[LandingFile]) -> list[LandingFile]:
-    """Return the files from number 1 on of which each names the one before as ``previous``."""
-    at: dict[int, list[LandingFile]] = {}
-    for file in files:
-        at.setdefault(file.number, []).append(file)
-    chain: list[LandingFile] = []
-    while True:
-        number = len(chain) + 1
-        fitting = [file for file in at.get(number, []) if _follows(file, chain[-1] if chain else None)]
-        if not fitting:
-            return chain
-        # A writer that was paused can publish under a number that the move of the true file set free, and name the
-        # same predecessor. The true one is what the next file names; where both are named, what the service moved away,
-        # which comes first.
-        named = {above.record.previous for above in at.get(number + 1, []) if above.record}
-        chain.append(max(fitting, key=lambda file: file.batch in named))
-
-
-def _follows(file: LandingFile, before: LandingFile | None) -> bool:
-    if file.record is None:
-        return True  # a foreign publisher tells nothing but the number
-    if before is None:
-        return file.record.previous is None
-    return file.record.previous == (before.batch if before.record else FOREIGN)
-
-
 def _fault(
-    folder: FolderState, files: list[LandingFile], ours: list[LandingFile], chain: list[LandingFile], label: str
+    folder: FolderState, files: list[LandingFile], ours: list[LandingFile], chain: Chain[LandingFile], label: str
 ) -> ApplyError | None:
     recorded = next((file for file in files if file.record), None)
     if folder.generation is None and recorded is not None:
         msg = "this file has a record, but its folder's _generation.json is gone: drop the table and load it again"
         return ApplyError(msg, table=label, file=recorded.path)
-    fork = next((file for file in ours if file.number == len(chain) + 1), None)
-    if fork is not None:
-        before = chain[-1].path if chain else "the beginning of the table"
+    if chain.fork is not None:
+        before = chain.files[-1].path if chain.files else "the beginning of the table"
         msg = f"this file does not continue {before}: two writers have published; delete the file that is not yours"
-        return ApplyError(msg, table=label, file=fork.path)
-    if ours and not chain:
+        return ApplyError(msg, table=label, file=chain.fork.path)
+    if ours and not chain.files:
         msg = (
             "file 1 is gone (processed files are deleted after seven days), so the table cannot be replayed from its "
             "beginning: replay earlier, or drop the table and load it again"

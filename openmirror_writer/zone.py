@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from openmirror_writer.metadata import BY_TIME, SEQUENTIAL, Generation, PartnerE
 from openmirror_writer.schema import Columns, check_keys, declared_columns
 from openmirror_writer.storage import Created, Entry, Steps, Storage, creating, listing, open_storage, perform, reading
 
+_LEFTOVER_AGE = timedelta(hours=1)
 _LOOKS = 20
 """How often a folder is looked at before it counts as never quiet: others work in it between two requests."""
 
@@ -307,6 +309,21 @@ def moved_files(folder: str) -> Steps[dict[int, tuple[str, Entry]]]:
             if number is not None:
                 found[number] = (f"{folder}/{name}/{file}", entry)
     return found
+
+
+def leftovers(staged: Mapping[str, Entry], files: Iterable[Entry]) -> dict[str, Entry]:
+    """Return the temporary files of killed processes: those an hour older than the newest file of the folder.
+
+    Both times are the storage's clock. A younger one may belong to a create that is under way.
+
+    Args:
+        staged: The temporary files of one folder.
+        files: Its other files; the temporary ones may be among them.
+    """
+    newest = max((entry.modified for entry in [*files, *staged.values()]), default=None)
+    if newest is None:
+        return {}
+    return {name: entry for name, entry in staged.items() if newest - entry.modified > _LEFTOVER_AGE}
 
 
 def _state(folder: str, names: Folder[Entry], read: Mapping[str, bytes]) -> FolderState:

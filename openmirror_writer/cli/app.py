@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from openmirror_writer.cli.apply import apply
+from openmirror_writer.cli.check import check
 from openmirror_writer.cli.demo import demo
 from openmirror_writer.cli.inspect import inspect
 from openmirror_writer.cli.spark_extra import MissingExtraError
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(inspect)
+app.command()(check)
 app.command()(trace)
 app.command()(apply)
 app.command()(demo)

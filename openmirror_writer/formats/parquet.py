@@ -106,12 +106,7 @@ class Parquet:
             UnknownPositionError: It is no Parquet file, it has two marker columns, or its record is damaged or of a
                 newer version.
         """
-        tail = min(size, _TAIL)
-        content = yield from _read_tail(path, size, tail)
-        if content is not None and tail == _TAIL:
-            length = int.from_bytes(content.data[-_TRAILER:-4], "little") + _TRAILER
-            if tail < length <= size:
-                content = yield from _read_tail(path, size, length)
+        content = yield from read_tail(path, size)
         return None if content is None else footer_of(content, path)
 
 
@@ -155,6 +150,42 @@ class Footer:
     record: Record | None
 
 
+def read_tail(path: str, size: int) -> Steps[Content | None]:
+    """Read the end of a file, with all of its metadata in it: one range read unless its footer is huge.
+
+    Args:
+        path: Below the zone's root.
+        size: In bytes, from the listing.
+
+    Returns:
+        None if the file is gone, or stands there with another size (list again).
+    """
+    tail = min(size, _TAIL)
+    content = yield from _read_last(path, size, tail)
+    if content is not None and tail == _TAIL:
+        length = int.from_bytes(content.data[-_TRAILER:-4], "little") + _TRAILER
+        if tail < length <= size:
+            content = yield from _read_last(path, size, length)
+    return content
+
+
+def read_metadata(content: Content, path: str) -> tuple[pq.FileMetaData, pa.Schema]:
+    """Return a file's metadata and all of its columns, the marker included, from the bytes at its end.
+
+    Args:
+        content: As `footer_of`.
+        path: Below the zone's root, for errors.
+
+    Raises:
+        UnknownPositionError: It is no readable Parquet file.
+    """
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(content.data))
+        return metadata, metadata.schema.to_arrow_schema()
+    except _CORRUPT as error:
+        raise _unreadable(error, path) from error
+
+
 def footer_of(content: Content, path: str) -> Footer:
     """Read the footer from the bytes at a file's end.
 
@@ -182,7 +213,7 @@ def _footer(metadata: pq.FileMetaData, identity: str, path: str) -> Footer:
     countable = marker_type is not None and pa.types.is_integer(marker_type)
     leaves = [metadata.schema.column(leaf) for leaf in range(metadata.num_columns)]
     uuids = {leaf.path for leaf in leaves if leaf.logical_type.type == "UUID"}
-    low_high, nulls = _marker_statistics(metadata) if countable else (None, None)
+    low_high, nulls = marker_statistics(metadata) if countable else (None, None)
     data = (metadata.metadata or {}).get(FOOTER_KEY)
     return Footer(
         identity=identity,
@@ -202,12 +233,13 @@ def _column(field: pa.Field[Any], uuids: set[str]) -> pa.Field[Any]:
     return pa.field(field.name, kind, nullable=field.nullable)
 
 
-def read_rows(content: Content, path: str) -> pa.Table:
-    """Read all rows of a file, the marker column included where there is one.
+def read_rows(content: Content, path: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read all rows of a file.
 
     Args:
         content: The whole file.
         path: Below the zone's root, for errors.
+        columns: Only these; None: all, the marker column included where there is one.
 
     Raises:
         UnknownPositionError: It is no readable Parquet file.
@@ -215,12 +247,13 @@ def read_rows(content: Content, path: str) -> pa.Table:
     try:
         # pq.read_table takes 420 us for a file of two rows, this 37 us; threads only pay for large files.
         file = pq.ParquetFile(pa.BufferReader(content.data))
-        return file.read(use_threads=len(content.data) > _THREADS_BYTES).replace_schema_metadata(None)
+        names = None if columns is None else list(columns)
+        return file.read(names, use_threads=len(content.data) > _THREADS_BYTES).replace_schema_metadata(None)
     except _CORRUPT as error:
         raise _unreadable(error, path) from error
 
 
-def _read_tail(path: str, size: int, length: int) -> Steps[Content | None]:
+def _read_last(path: str, size: int, length: int) -> Steps[Content | None]:
     """Read the last bytes of a file; None if it is gone or has another size."""
     content = yield from reading(path, size - length)  # to the end, so that a longer file shows
     return content if content is not None and len(content.data) == length else None
@@ -231,9 +264,28 @@ def _unreadable(error: Exception, path: str) -> UnknownPositionError:
     return UnknownPositionError(msg, file=path)
 
 
-def _marker_statistics(metadata: pq.FileMetaData) -> tuple[tuple[int, int] | None, int | None]:
-    leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
-    index = leaves.index(ROW_MARKER)  # not that of the column: a nested one before it has several leaves, or none
+def null_count(metadata: pq.FileMetaData, column: str) -> int | None:
+    """Return how many NULLs a column of a simple type has, from the statistics; None if they do not tell."""
+    index = _leaf(metadata, column)
+    nulls = 0
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(index).statistics
+        if statistics is None or statistics.null_count is None:
+            return None
+        nulls += statistics.null_count
+    return nulls
+
+
+def marker_statistics(metadata: pq.FileMetaData) -> tuple[tuple[int, int] | None, int | None]:
+    """Return the least and greatest row marker, and the NULLs among them, from the statistics.
+
+    Args:
+        metadata: Of a file with one marker column, of integers.
+
+    Returns:
+        None for what the statistics do not tell; no range where there are no markers at all.
+    """
+    index = _leaf(metadata, ROW_MARKER)
     lows: list[int] = []
     highs: list[int] = []
     nulls = 0
@@ -249,3 +301,8 @@ def _marker_statistics(metadata: pq.FileMetaData) -> tuple[tuple[int, int] | Non
         elif statistics.null_count < rows:
             return None, None
     return (min(lows), max(highs)) if lows else None, nulls
+
+
+def _leaf(metadata: pq.FileMetaData, column: str) -> int:
+    """Return the index of a column's leaf: not that of the column, a nested one before it has several leaves."""
+    return [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)].index(column)

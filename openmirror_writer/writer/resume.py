@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+
+import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
 from openmirror_writer.formats import Footer
@@ -16,9 +17,8 @@ from openmirror_writer.schema import check_keys, declared_columns, landed_type
 from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
 from openmirror_writer.writer.drift import FileColumns, follow
-from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
+from openmirror_writer.zone import FolderState, LandingTable, leftovers, look, moved_files
 
-_LEFTOVER_AGE = timedelta(hours=1)
 _LOOKS = 20
 """How often the folder is looked at before it counts as never quiet: the service moves files between two requests."""
 
@@ -125,12 +125,10 @@ def skip_of(record: Record) -> Skip | None:
 
 
 def _clear_leftovers(state: FolderState) -> Steps[None]:
-    """Delete temporary files of killed processes: those an hour older than the newest file, by the storage's clock."""
-    files = [*state.names.data.values(), *state.names.special.values(), *state.names.staged.values()]
-    newest = max((entry.modified for entry in files), default=None)
-    for name, entry in state.names.staged.items():
-        if newest is not None and newest - entry.modified > _LEFTOVER_AGE:
-            yield from deleting(f"{state.folder}/{name}", entry.identity)
+    """Delete temporary files of killed processes."""
+    others = [*state.names.data.values(), *state.names.special.values()]
+    for name, entry in leftovers(state.names.staged, others).items():
+        yield from deleting(f"{state.folder}/{name}", entry.identity)
 
 
 def _refuse_dropping(state: FolderState, table: LandingTable) -> None:

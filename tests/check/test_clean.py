@@ -1,0 +1,214 @@
+"""A zone that breaks no rule gives no finding, whoever published it and however far it was processed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from openmirror_writer import LandingZone, PartnerEvents, SourceInfo, Writer, check, drop_table
+from openmirror_writer.cli.demo_feed import TABLE, feed
+from openmirror_writer.cli.demo_source import Flights
+from openmirror_writer.cli.flights_data import flights_path
+from openmirror_writer.layout import PROCESSED, READY_TO_DELETE, claim_file, data_file
+from openmirror_writer.spark import Mirror
+from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
+from tests.check.planted import at, leftover, text
+
+
+def test_a_zone_without_tables_is_clean() -> None:
+    assert check(Landing().zone) == []
+
+
+def test_our_files_are_clean() -> None:
+    assert check(OurZone().zone) == []
+
+
+@pytest.mark.parametrize("processed", [1, 2, 3])
+def test_a_zone_that_the_service_has_processed_in_part_is_clean(processed: int) -> None:
+    zone = OurZone()
+    for number in range(1, processed + 1):
+        zone.process(number)
+    assert check(zone.zone) == []
+
+
+def test_moved_files_may_be_deleted_after_seven_days() -> None:
+    """And whatever was deleted, the last file tells that it may have been."""
+    zone = OurZone()
+    for number in (1, 2, 3):
+        zone.delete(at(number))
+    later = datetime.now(UTC) + timedelta(days=7, seconds=1)
+    assert check(zone.zone, now=later) == []
+    assert [found.rule for found in check(zone.zone)] == ["4.2"]
+
+
+def test_the_lower_ones_of_the_moved_files_may_be_gone() -> None:
+    zone = OurZone()
+    for number in (1, 2, 3):
+        zone.process(number)
+    zone.delete(f"orders/{PROCESSED}/{data_file(1)}")
+    assert check(zone.zone) == []
+
+
+def test_a_file_that_a_killed_mover_left_twice_is_clean() -> None:
+    ours, foreign = OurZone(), ForeignZone()
+    for zone in (ours, foreign):
+        zone.put(f"orders/{READY_TO_DELETE}/{data_file(1)}", zone.get(at(1)))
+        assert check(zone.zone) == []
+
+
+def test_advances_and_claims_are_clean_also_where_their_files_are_gone() -> None:
+    zone = OurZone()
+    writer = Writer(zone.table)
+    writer.advance(7)
+    writer.flush()
+    zone.put(f"orders/_{2:020d}.advance-0.json", "of a file that was moved")
+    zone.put(f"orders/{claim_file(1, 'abc')}", {"last": 3})
+    assert check(zone.zone) == []
+
+
+def test_a_table_that_was_dropped_and_made_again_is_clean() -> None:
+    zone = OurZone()
+    drop_table(zone.table)
+    Writer(zone.table).upsert([{"id": 1, "v": "a"}])
+    assert check(zone.zone) == []
+
+
+def test_a_table_without_keys_is_clean() -> None:
+    zone = Landing()
+    writer = Writer(zone.zone.table("log", key_columns=[], columns={"line": "string"}))
+    writer.insert([{"line": "a"}], position=1)
+    assert check(zone.zone) == []
+
+
+def test_our_files_behind_those_of_another_publisher_are_clean() -> None:
+    zone = ForeignZone()
+    table = zone.zone.table("orders", key_columns=["id"])
+    Writer(table, start_at=1).upsert([{"id": 1, "v": "a"}], position=2)
+    assert check(zone.zone) == []
+
+
+def test_a_create_under_way_is_clean() -> None:
+    zone = OurZone()
+    leftover(zone, f"orders/_{5:020d}.{'0' * 32}.staged", 0.5)
+    assert check(zone.zone) == []
+
+
+def test_partner_events_and_schema_folders_are_clean() -> None:
+    partner = PartnerEvents(
+        partner_name="testPartner", source_info=SourceInfo(source_type="SQL", source_version="2019")
+    )
+    zone = LandingZone(Landing().storage, partner=partner)
+    for schema in ("Schema1", "Schema2"):
+        for name in ("TableA", "TableB"):
+            Writer(zone.table(name, schema_name=schema, key_columns=["C1"])).upsert([{"C1": 1}])
+    assert check(zone) == []
+
+
+def test_columns_may_be_added_and_left_out_as_long_as_they_are_nullable() -> None:
+    zone = ForeignZone()
+    zone.rows(2, rows({"x": pa.array([1.5, 2.5])}))
+    zone.rows(3, rows({"v": None, "x": pa.array([1.5, 2.5])}))
+    zone.rows(4, rows())
+    assert check(zone.zone) == []
+
+
+def test_types_that_spark_reads_as_one_are_no_change() -> None:
+    zone = ForeignZone(files=0)
+    zone.rows(1, rows({"v": pa.array(["a", "b"], pa.large_string()), "n": pa.array([1, 2], pa.uint8())}))
+    zone.rows(2, rows({"v": pa.array(["a", "b"]).dictionary_encode(), "n": pa.array([1, 2], pa.int16())}))
+    assert check(zone.zone) == []
+
+
+def test_what_arrow_notes_beside_parquet_does_not_count() -> None:
+    """Spark reads the Parquet types: an interval is a number, JSON is text, and INT96 is how it writes an instant."""
+    zone = ForeignZone(files=0)
+    json = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", "[]"]))
+    zone.rows(1, rows({"d": pa.array([1, 2], pa.duration("us")), "v": json}))
+    zone.rows(2, rows({"d": pa.array([1, 2])}))
+    zone.put("items/_metadata.json", {"keyColumns": ["id"]})
+    at_ns = pa.array([0, 1000], pa.timestamp("ns"))
+    zone.put(f"items/{data_file(1)}", parquet(rows({"at": at_ns}), use_deprecated_int96_timestamps=True))
+    assert check(zone.zone) == []
+
+
+def test_rows_without_markers_may_come_between_others_where_they_are_upserts() -> None:
+    zone = ForeignZone({"KEYCOLUMNS": ["id"], "isUpsertDefaultRowMarker": True})
+    zone.rows(2, rows(markers=None))
+    assert check(zone.zone) == []
+
+
+def test_a_file_of_zero_rows_is_clean() -> None:
+    zone = ForeignZone()
+    zone.rows(4, rows().slice(0, 0))
+    zone.rows(5, rows(markers=None).slice(0, 0))
+    assert check(zone.zone) == []
+
+
+@pytest.mark.parametrize("markers", [[0, 1], [1, 2], [2, 4], [4, 4], [0, 4]])
+def test_legal_markers_are_clean_whatever_the_statistics_tell(markers: list[int]) -> None:
+    zone = ForeignZone()
+    zone.rows(4, rows(markers=markers), write_statistics=False)
+    zone.rows(5, rows(markers=markers))
+    assert check(zone.zone) == []
+
+
+def test_files_that_are_ordered_by_time_have_any_name() -> None:
+    zone = ForeignZone({"keyColumns": ["id"], "fileDetectionStrategy": "LastUpdateTimeFileDetection"}, files=0)
+    for hours, name in enumerate(("b.parquet", "a.parquet", data_file(7))):
+        zone.put(f"orders/{name}", parquet(rows()))
+        zone.age(f"orders/{name}", timedelta(hours=hours))
+    assert check(zone.zone) == []
+
+
+def test_the_documented_text_table_is_clean() -> None:
+    columns = [
+        {"Name": "id", "DataType": "Int32"},
+        {"Name": "name", "DataType": "String", "IsNullable": True},
+        {"Name": "age", "DataType": "Int32", "IsNullable": True},
+        {"Name": "seqNum", "DataType": "Int64", "IsNullable": False},
+    ]
+    options = {
+        "FirstRowAsHeader": True,
+        "RowSeparator": "\r\n",
+        "ColumnSeparator": ",",
+        "QuoteCharacter": "'",
+        "EscapeCharacter": "\\",
+        "NullValue": "N/A",
+        "Encoding": "UTF-8",
+    }
+    table = text(
+        keyColumns=None,
+        KeyColumns=["id"],
+        ConditionalUpdateColumn="seqNum",
+        SchemaDefinition={"Columns": columns},
+        FileFormatTypeProperties=options,
+    )
+    assert check(table().zone) == []
+
+
+def test_csv_needs_neither_format_nor_extension() -> None:
+    assert check(text("csv", FileFormat=None, FileExtension=None)().zone) == []
+
+
+def test_the_zone_of_the_demo_breaks_nothing_but_the_advice_about_keys(tmp_path) -> None:
+    """Its flights have a key of six columns."""
+    zone = LandingZone(tmp_path)
+    feed(zone, Flights(flights_path(), 1))
+    assert len(zone.storage.names(TABLE).files) > 5
+    assert [(found.rule, found.severity, found.message) for found in check(zone)] == [
+        ("2.1", "warning", "there are 6 key columns; fewer than 5 are advised")
+    ]
+
+
+def test_a_zone_that_our_mirror_is_working_on_is_clean(spark, tmp_path) -> None:
+    """One batch applied and moved away, files of the next one behind it."""
+    zone = LandingZone(tmp_path / "zone")
+    writer = Writer(zone.table("orders", key_columns=["id"], columns={"id": "int64"}))
+    for n in (1, 2):
+        writer.upsert([{"id": n}], position=n)
+    Mirror(spark, zone, tmp_path / "target").run_once().raise_for_failures()
+    writer.upsert([{"id": 3}], position=3)
+    assert zone.storage.names(f"orders/{PROCESSED}").files
+    assert check(zone) == []
