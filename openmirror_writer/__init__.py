@@ -19,7 +19,7 @@ from openmirror_writer.errors import (
     UnknownPositionError,
 )
 from openmirror_writer.formats import Parquet
-from openmirror_writer.lifecycle import drop_table
+from openmirror_writer.lifecycle import drop_table, replace_table
 from openmirror_writer.metadata import PartnerEvents, SourceInfo
 from openmirror_writer.replay import replay
 from openmirror_writer.writer import PublishedFile, Roll, Writer
@@ -48,5 +48,6 @@ __all__ = [
     "UnknownPositionError",
     "Writer",
     "drop_table",
+    "replace_table",
     "replay",
 ]

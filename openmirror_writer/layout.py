@@ -86,9 +86,25 @@ def drop_record(label: str) -> str:
     >>> drop_record("sales.orders")
     '_openmirror/dropped-sales.orders.json'
     """
-    name = f"dropped-{label}.json"
+    return _note("dropped", label)
+
+
+def replacement_record(label: str) -> str:
+    """Return the path, below the zone's root, of the note that a table is being replaced.
+
+    Args:
+        label: See `drop_record`.
+
+    >>> replacement_record("sales.orders")
+    '_openmirror/replacing-sales.orders.json'
+    """
+    return _note("replacing", label)
+
+
+def _note(what: str, label: str) -> str:
+    name = f"{what}-{label}.json"
     if _length(name) > _MAX_NAME:
-        name = f"dropped-{hashlib.sha256(label.encode(errors='surrogatepass')).hexdigest()}.json"
+        name = f"{what}-{hashlib.sha256(label.encode(errors='surrogatepass')).hexdigest()}.json"
     return f"{OPENMIRROR}/{name}"
 
 

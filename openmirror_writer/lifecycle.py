@@ -1,10 +1,13 @@
-"""The end of a table: dropping its folder so that a crash, a paused writer or a second drop does no harm."""
+"""The end of a table: dropping or replacing it so that a crash, a paused writer or a second drop does no harm."""
 
 from __future__ import annotations
 
-from openmirror_writer.errors import SchemaRefusedError, StorageError
-from openmirror_writer.layout import DROPPING, GENERATION, drop_record
-from openmirror_writer.metadata import Generation, parse
+import time
+from collections.abc import Callable
+
+from openmirror_writer.errors import ConcurrentWriterError, OpenMirrorError, SchemaRefusedError, StorageError
+from openmirror_writer.layout import DROPPING, GENERATION, drop_record, replacement_record
+from openmirror_writer.metadata import Generation, Replacement, parse
 from openmirror_writer.storage import (
     Created,
     Entry,
@@ -65,6 +68,84 @@ def dropping(table: LandingTable) -> Steps[None]:
     raise StorageError(msg, table=table.label, file=table.folder, retryable=True)
 
 
+def replace_table(
+    table: LandingTable, *, is_dropped: Callable[[], bool], poll: float = 30.0, timeout: float | None = None
+) -> None:
+    """Drop a table and wait until the mirrored database has dropped it too: then load it again with a new `Writer`.
+
+    It is the way to change key columns, types or nullability, and to rename: drop and wait under the old name, load
+    under the new one. Until the wait has ended the zone remembers it and writers of the table are refused. If this is
+    killed or fails, call it again: it goes on where it was. Stop the table's writers before.
+
+    Args:
+        table: From `LandingZone.table`; its keys and columns do not matter.
+        is_dropped: Whether the mirrored database has dropped the table, such as a look at its list of tables. What it
+            raises passes through.
+        poll: Seconds between two questions.
+        timeout: Seconds after which it gives up; None = never.
+
+    Raises:
+        OpenMirrorError: The mirrored database has not dropped the table within ``timeout``.
+        ConcurrentWriterError: Somebody has begun to load the table anew meanwhile; nothing of that is dropped.
+        StorageError: The storage failed, or new files came as fast as they were deleted.
+    """
+    perform(table.zone.storage, beginning_replacement(table))
+    ends = None if timeout is None else time.monotonic() + timeout
+    while not is_dropped():
+        if ends is not None and time.monotonic() + poll > ends:
+            msg = (
+                f"the mirrored database has not dropped the table within {timeout} s: look at its status, then call "
+                "replace_table again"
+            )
+            raise OpenMirrorError(msg, table=table.label)
+        time.sleep(poll)
+    perform(table.zone.storage, ending_replacement(table))
+
+
+def beginning_replacement(table: LandingTable) -> Steps[None]:
+    """Note that a table is being replaced, and drop it; a protocol, see `replace_table`.
+
+    Raises:
+        ConcurrentWriterError: See `replace_table`.
+        StorageError: See `replace_table`.
+    """
+    standing = yield from _generation(table)
+    path = replacement_record(table.label)
+    for _ in range(10):
+        content = yield from reading(path)
+        if content is not None:
+            noted = parse(Replacement, content.data, file=path).generation
+            if standing is not None and standing != noted:
+                msg = (
+                    "the table is being replaced, and a writer has begun to load it anew: drop_table it if that is to "
+                    "go, then call replace_table again"
+                )
+                raise ConcurrentWriterError(msg, table=table.label, file=path)
+            yield from dropping(table)
+            return
+        yield from creating(path, Replacement(generation=standing).to_bytes())
+    msg = "the storage does not keep the note of the replacement: call replace_table again"
+    raise StorageError(msg, table=table.label, file=path, retryable=True)
+
+
+def ending_replacement(table: LandingTable) -> Steps[None]:
+    """Let writers in again; a protocol, see `replace_table`."""
+    path = replacement_record(table.label)
+    content = yield from reading(path)
+    if content is not None:
+        yield from deleting(path, content.identity)
+
+
+def _generation(table: LandingTable) -> Steps[str | None]:
+    """Return the id of the folder's life; None if there is none or it cannot be read."""
+    path = table.path(GENERATION)
+    content = yield from reading(path)
+    try:
+        return None if content is None else parse(Generation, content.data, file=path).generation
+    except SchemaRefusedError:
+        return None
+
+
 def _standing(table: LandingTable) -> Steps[dict[str, Entry]]:
     """Return every file below the table's folder, also in folders that are none of ours."""
     found: dict[str, Entry] = {}
@@ -88,21 +169,20 @@ def _set_tombstone(table: LandingTable, tombstone: str) -> Steps[None]:
 
 def _note_drop(table: LandingTable) -> Steps[None]:
     """Tell the mirror which life of the folder was dropped on purpose; it may be the zone's only table."""
-    content = yield from reading(table.path(GENERATION))
-    if content is None:
-        return  # a foreign folder, or an earlier drop came as far as this
-    try:
-        generation = parse(Generation, content.data, file=table.path(GENERATION))
-    except SchemaRefusedError:
-        return  # it names no life; the mirror drops the table all the same where other tables remain
+    standing = yield from _generation(table)
+    if standing is None:
+        # A foreign folder, or an earlier drop came as far as this, or the file names no life: the mirror drops the
+        # table all the same where other tables remain.
+        return
+    note = Generation(generation=standing).to_bytes()
     path = drop_record(table.label)
     for _ in range(10):
-        answer = yield from creating(path, generation.to_bytes())
+        answer = yield from creating(path, note)
         if isinstance(answer, Created):
             return
         if isinstance(answer, Exists):
             older = yield from reading(path)
-            if older is not None and older.data == generation.to_bytes():
+            if older is not None and older.data == note:
                 return
             if older is not None:
                 yield from deleting(path, older.identity)

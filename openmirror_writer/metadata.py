@@ -1,4 +1,4 @@
-"""The JSON files of a landing zone: ``_metadata.json``, ``_partnerEvents.json`` and our ``_generation.json``.
+"""The JSON files of a landing zone: ``_metadata.json``, ``_partnerEvents.json`` and our own.
 
 Property names are read in any casing and written as documented; properties that we do not know are kept. A property of
 ours that is null counts as absent; one that stands there twice is refused.
@@ -104,6 +104,22 @@ class Generation(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     generation: str = Field(min_length=1)
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content, JSON in UTF-8."""
+        return self.model_dump_json().encode()
+
+
+class Replacement(BaseModel):
+    """``_openmirror/replacing-<table>.json``: a table is being replaced.
+
+    Attributes:
+        generation: The id of the life that is to end; None for a folder of another publisher.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    generation: str | None
 
     def to_bytes(self) -> bytes:
         """Return the file's content, JSON in UTF-8."""

@@ -37,6 +37,7 @@ PUBLIC_NAMES = [
     "UnknownPositionError",
     "Writer",
     "drop_table",
+    "replace_table",
     "replay",
 ]
 

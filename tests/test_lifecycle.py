@@ -10,10 +10,29 @@ from uuid import uuid4
 
 import pytest
 
-from openmirror_writer import LandingZone, StorageError, TableGoneError, Writer, drop_table, replay
-from openmirror_writer.layout import DROPPING, GENERATION, METADATA, PROCESSED, READY_TO_DELETE, data_file, drop_record
-from openmirror_writer.lifecycle import dropping
-from openmirror_writer.storage import CreateFile, DeleteFile, Lost, Request, answer_to
+from openmirror_writer import (
+    ConcurrentWriterError,
+    LandingZone,
+    OpenMirrorError,
+    StorageError,
+    TableGoneError,
+    Writer,
+    drop_table,
+    replace_table,
+    replay,
+)
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    PROCESSED,
+    READY_TO_DELETE,
+    data_file,
+    drop_record,
+    replacement_record,
+)
+from openmirror_writer.lifecycle import beginning_replacement, dropping, ending_replacement
+from openmirror_writer.storage import CreateFile, DeleteFile, Lost, Request, Steps, answer_to
 from openmirror_writer.zone import LandingTable
 
 A, B = {"id": 1, "v": "a"}, {"id": 2, "v": "b"}
@@ -58,12 +77,16 @@ def note(table: LandingTable) -> bytes | None:
 
 def drive(
     table: LandingTable,
+    protocol: Callable[[LandingTable], Steps[None]] = dropping,
     *,
     before: Callable[[Request], Any] = lambda _request: None,
     most: int | None = None,
 ) -> bool:
-    """Drop step by step; ``before`` may act, or answer in place of the storage. False if it was cut after ``most``."""
-    steps, answer = dropping(table), None
+    """Drop step by step, or run another protocol; ``before`` may act, or answer in place of the storage.
+
+    False if it was cut after ``most`` steps.
+    """
+    steps, answer = protocol(table), None
     done = 0
     while most is None or done < most:
         try:
@@ -266,3 +289,111 @@ def test_a_generation_that_cannot_be_read_does_not_keep_a_table(orders: LandingT
     orders.zone.storage.create(orders.path(GENERATION), b"damaged")
     drop_table(orders)
     assert standing(orders) == {}
+
+
+# ------------------------------------------------------------------------------------------------------ replacing
+
+
+def replacement(table: LandingTable) -> bytes | None:
+    content = table.zone.storage.read(replacement_record(table.label))
+    return None if content is None else content.data
+
+
+class Mirrored:
+    """Says after some questions that the table is dropped, and what it saw until then."""
+
+    def __init__(self, table: LandingTable, questions: int) -> None:
+        self.table, self.left = table, questions
+        self.refusals: list[str] = []
+
+    def __call__(self) -> bool:
+        with pytest.raises(TableGoneError, match="call replace_table again") as caught:
+            Writer(self.table)
+        self.refusals.append(caught.value.message)
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_replaced_table_begins_anew_when_the_mirrored_database_has_dropped_it(orders: LandingTable) -> None:
+    old = generation(orders)
+    mirrored = Mirrored(orders, 2)
+    replace_table(orders, is_dropped=mirrored, poll=0.001)
+    assert len(mirrored.refusals) == 3
+    assert (standing(orders), note(orders), replacement(orders)) == ({}, old, None)
+    new = orders.zone.table("orders", schema_name="sales", key_columns=["v"])
+    Writer(new).upsert([A])
+    assert generation(new) != old
+    assert replay(orders.zone)["sales.orders"].to_pylist() == [A]
+
+
+def test_a_wait_that_is_given_up_or_fails_goes_on_with_the_next_call(orders: LandingTable) -> None:
+    def fails() -> bool:
+        raise ValueError("no network")
+
+    with pytest.raises(ValueError, match="no network"):
+        replace_table(orders, is_dropped=fails)
+    with pytest.raises(OpenMirrorError, match=r"has not dropped the table within 0\.0 s") as caught:
+        replace_table(orders, is_dropped=lambda: False, timeout=0.0)
+    assert caught.value.table == "sales.orders"
+    with pytest.raises(TableGoneError, match="call replace_table again") as refused:
+        Writer(orders)
+    assert refused.value.file == "_openmirror/replacing-sales.orders.json"
+    replace_table(orders, is_dropped=lambda: True)
+    assert Writer(orders).state == "new"
+
+
+@pytest.mark.parametrize("waited", [False, True])
+def test_a_replacement_that_was_killed_anywhere_is_finished_by_the_next(zone: LandingZone, waited: bool) -> None:  # noqa: FBT001
+    protocol = ending_replacement if waited else beginning_replacement
+    most, cut = 0, True
+    while cut:
+        table = zone.table(f"t{most}", key_columns=["id"])
+        for row in (A, B):
+            Writer(table).upsert([row])
+        old = generation(table)
+        if waited:
+            assert drive(table, beginning_replacement)
+        cut = not drive(table, protocol, most=most)
+        if replacement(table) is not None and f"/{data_file(2)}" not in standing(table):
+            with pytest.raises(TableGoneError):
+                Writer(table)
+        replace_table(table, is_dropped=lambda: True)
+        assert (standing(table), note(table), replacement(table)) == ({}, old, None)
+        Writer(table).upsert([B])
+        assert replay(zone)[table.label].to_pylist() == [B]
+        most += 1
+    assert most > (2 if waited else 12)
+
+
+def test_a_table_that_was_loaded_anew_meanwhile_is_not_dropped(orders: LandingTable) -> None:
+    opened = LandingZone(orders.zone.storage).table("orders", schema_name="sales", key_columns=["id"])
+    drop_table(orders)
+    early = Writer(opened)
+    assert drive(orders, beginning_replacement)
+    early.upsert([A])
+    before = standing(orders)
+    with pytest.raises(ConcurrentWriterError, match="begun to load it anew") as caught:
+        replace_table(orders, is_dropped=lambda: True)
+    assert caught.value.table == "sales.orders"
+    assert standing(orders) == before
+
+
+def test_a_folder_of_another_publisher_is_replaced(zone: LandingZone) -> None:
+    table = zone.table("orders", key_columns=["id"])
+    zone.storage.create(table.path(METADATA), b'{"keyColumns":["id"]}')
+    zone.storage.create(table.path(data_file(1)), b"theirs")
+    replace_table(table, is_dropped=lambda: True)
+    assert (standing(table), replacement(table)) == ({}, None)
+    Writer(table).upsert([A])
+
+
+def test_a_storage_that_does_not_keep_the_note_drops_nothing(orders: LandingTable) -> None:
+    before = standing(orders)
+
+    def lose(request: Request) -> Lost | None:
+        return Lost() if isinstance(request, CreateFile) else None
+
+    with pytest.raises(StorageError, match="call replace_table again") as caught:
+        drive(orders, beginning_replacement, before=lose)
+    assert (caught.value.retryable, caught.value.table) == (True, "sales.orders")
+    assert standing(orders) == before

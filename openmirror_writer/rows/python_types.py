@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation, localcontext
 from fractions import Fraction
 from functools import partial
 from itertools import repeat
@@ -55,6 +55,9 @@ _END_SECOND = 253_402_300_800
 _SINGLE = struct.Struct("<f")  # the native "f" would pack infinity without a word
 _EXACT = Context(prec=4000, traps=[Inexact, InvalidOperation])
 """Wide enough for any Decimal that fits a column after its trailing zeros; longer ones are refused."""
+
+
+_ZERO = Decimal(0)
 
 
 class UnfitError(Exception):
@@ -157,12 +160,16 @@ def _unit(scale: int) -> Decimal:
     return Decimal((0, (1,), -scale))
 
 
-def _decimals(values: Sequence[Decimal | int | None], kind: pa.DataType, unit: Decimal) -> pa.Array[Any]:
-    # pyarrow 26 turns 1E-39 into 0 in a decimal(38,0), and overflows 128 bits with 39 digits. Looking costs 0.7 of
-    # what building does; None and zeros need no look.
+def _decimals(values: Sequence[Any], kind: pa.DataType, unit: Decimal) -> pa.Array[Any]:
+    # pyarrow 26 turns 1E-39 into 0 in a decimal(38,0), and overflows 128 bits with 39 digits: both where digits behind
+    # the point are dropped. An exact sum has as many of them as the longest value, which takes 0.3 of the time of
+    # building to find out; looking at each value takes 0.7. None and zeros need no look.
     try:
-        deque(map(_EXACT.quantize, filter(None, values), repeat(unit)), maxlen=0)  # type: ignore[arg-type] # it takes int
-    except (Inexact, InvalidOperation) as error:
+        with localcontext(_EXACT):
+            exponent: Any = sum(filter(None, values), _ZERO).as_tuple().exponent
+        if exponent < unit.as_tuple().exponent:
+            deque(map(_EXACT.quantize, filter(None, values), repeat(unit)), maxlen=0)
+    except (Inexact, InvalidOperation, TypeError) as error:  # TypeError: NaN and infinity have no exponent
         msg = "digits would be lost"
         raise pa.ArrowInvalid(msg) from error
     return pa.array(values, kind)

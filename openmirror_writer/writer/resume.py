@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
 from openmirror_writer.formats import Footer
-from openmirror_writer.layout import METADATA, advance_file, case_twin
+from openmirror_writer.layout import METADATA, advance_file, case_twin, replacement_record
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
 from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_record
@@ -66,7 +66,7 @@ def open_table(
             declared meaning of rows without markers must be the folder's. Default: only look.
 
     Raises:
-        TableGoneError: A drop is under way, or only processed files are left.
+        TableGoneError: A drop or a replacement is under way, or only processed files are left.
         UnknownPositionError: The last file carries no record, a damaged one, or one of another generation.
         SchemaRefusedError: Keys or columns differ from those that stand, or none are known.
         StorageError: The folder never stands still.
@@ -161,6 +161,7 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
     if history is not None:
         msg = "the folder has a history but no data file, so nothing tells the next number: run drop_table, load again"
         raise TableGoneError(msg, table=table.label, file=history)
+    yield from _refuse_replacement(table)
     yield from _refuse_case_twins(table)
     if table.columns is not None:
         check_keys(keys, table.columns, table=table.label)
@@ -177,6 +178,16 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
         0,
         proof_at,
     )
+
+
+def _refuse_replacement(table: LandingTable) -> Steps[None]:
+    path = replacement_record(table.label)
+    if (yield from reading(path)) is not None:
+        msg = (
+            "this table is being replaced, and nobody has said yet that the mirrored database dropped the old one: "
+            "call replace_table again, which waits for it"
+        )
+        raise TableGoneError(msg, table=table.label, file=path)
 
 
 def _history(state: FolderState) -> Steps[str | None]:

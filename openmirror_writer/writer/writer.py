@@ -76,7 +76,7 @@ class Writer:
             SchemaRefusedError: Keys or columns differ from those that stand, or ``key_columns`` is missing for a new
                 table.
             UnknownPositionError: The last file does not tell its position, and ``start_at`` is not given.
-            TableGoneError: The table is being dropped, or its last file is gone.
+            TableGoneError: The table is being dropped or replaced, or its last file is gone.
             StorageError: The storage failed.
         """
         self._table = table
