@@ -56,8 +56,8 @@ class LandingFile:
 
     @property
     def batch(self) -> str:
-        """What tells this file's content from any other under its number: the record's batch id, else the identity."""
-        return self.record.batch if self.record else self.footer.identity
+        """What tells this file's content from any other under its number: what the chain names, else the identity."""
+        return self.footer.batch or self.footer.identity
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,7 @@ class Footer:
         null_markers: NULLs among the markers; None if there are no markers, no statistics or no integers.
         marker_type: Arrow type of the marker column; None without one.
         record: None if a foreign publisher wrote the file.
+        sha256: Of the whole file, hexadecimal; only of a file that cannot carry its record inside.
     """
 
     identity: str
@@ -148,6 +149,14 @@ class Footer:
     null_markers: int | None
     marker_type: pa.DataType | None
     record: Record | None
+    sha256: str | None = None
+
+    @property
+    def batch(self) -> str | None:
+        """What the next file's record names as ``previous``; None if a foreign publisher wrote the file."""
+        if self.record is None:
+            return None
+        return self.record.batch if self.sha256 is None else self.sha256
 
 
 def read_tail(path: str, size: int) -> Steps[Content | None]:

@@ -89,12 +89,12 @@ def open_table(
         if footer.record is None:
             return _behind_foreign(state, columns, table, keys, start_at, proof_at)
         yield from _refuse_other_generation(footer.record, state, table)
-        record, next_advance = yield from _with_advances(footer.record, state)
+        record, next_advance = yield from _with_advances(footer.record, footer.batch, state)
         return Resumed(
             state.generation,
             state.generation_identity,
             last,
-            footer.record.batch,
+            footer.batch,
             state.metadata is not None,
             keys,
             columns,
@@ -307,7 +307,7 @@ def _late_files(state: FolderState, table: LandingTable) -> Steps[list[str]]:
     return late
 
 
-def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, int]]:
+def _with_advances(record: Record, batch: str | None, state: FolderState) -> Steps[tuple[Record, int]]:
     """Return the record, or the newest valid advance behind it, and the next free number of an advance."""
     numbers = sorted((k for number, k in state.names.advances if number == record.number), reverse=True)
     free = numbers[0] + 1 if numbers else 0
@@ -317,6 +317,6 @@ def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, in
         if content is None:
             continue
         advance = parse_record(content.data, file=path)
-        if (advance.generation, advance.previous) == (record.generation, record.batch):
+        if (advance.generation, advance.previous) == (record.generation, batch):
             return advance, free
     return record, free

@@ -62,19 +62,16 @@ class ReadTarget:
 
 
 @dataclass(frozen=True)
-class FooterAt:
-    """A data file whose footer is wanted: path below the zone's root, size and identity from the listing."""
-
-    path: str
-    size: int
-    identity: str
-
-
-@dataclass(frozen=True)
 class ReadFooters:
-    """Answered by one of ``Footer | Unreadable | None`` per file, in order; None: gone, or another file by now."""
+    """Answered by one of ``Footer | Unreadable | None`` per file, in order; None: gone, or another file by now.
 
-    files: tuple[FooterAt, ...]
+    Attributes:
+        folder: The listing that shows the files.
+        numbers: Of the files.
+    """
+
+    folder: FolderState
+    numbers: tuple[int, ...]
 
 
 Kind: TypeAlias = Literal["rebuild", "append", "upsert_only", "merge", "drop"]
@@ -376,8 +373,7 @@ def _landed(memory: _Memory, folder: FolderState, numbers: Sequence[int]) -> Ste
     entries = folder.names.data
     unread = [n for n in numbers if (n, entries[n].identity) not in memory.footers]
     if unread:
-        wanted = [FooterAt(folder.data_path(n), entries[n].size, entries[n].identity) for n in unread]
-        answers = yield ReadFooters(tuple(wanted))
+        answers = yield ReadFooters(folder, tuple(unread))
         for number, footer in zip(unread, answers, strict=True):
             if footer is None:
                 return None
