@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError, StorageError
-from openmirror_writer.formats import Parquet
+from openmirror_writer.formats import Parquet, Surroundings
 from openmirror_writer.layout import (
     DROPPING,
     GENERATION,
@@ -263,6 +263,11 @@ class FolderState:
     def dropping(self) -> bool:
         """Whether a drop has begun and not ended."""
         return DROPPING in self.names.special
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What the records of data files need to know of the folder."""
+        return Surroundings(self.folder, self.names, self.generation)
 
     def data_path(self, number: int) -> str:
         """Return the path of the data file with this number."""

@@ -11,15 +11,22 @@ from openmirror_writer.formats.parquet import (
     read_rows,
     read_tail,
 )
+from openmirror_writer.formats.records import FileRecord, Surroundings, read_record, read_sidecar, sha256_of, sidecar_of
 
 __all__ = [
     "Encoding",
+    "FileRecord",
     "Footer",
     "Parquet",
+    "Surroundings",
     "footer_of",
     "marker_statistics",
     "null_count",
     "read_metadata",
+    "read_record",
     "read_rows",
+    "read_sidecar",
     "read_tail",
+    "sha256_of",
+    "sidecar_of",
 ]

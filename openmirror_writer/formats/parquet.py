@@ -38,11 +38,15 @@ class Parquet:
     Attributes:
         compression: ``snappy`` (default), ``zstd``, ``gzip`` or ``none``.
         extension: Of its files' names, without the dot.
+        carries_record: True: a file's record is in the file.
+        holds_no_rows: True: a file of zero rows is valid.
     """
 
     compression: Compression = "snappy"
 
     extension = "parquet"
+    carries_record = True
+    holds_no_rows = True
 
     def __post_init__(self) -> None:
         """Refuse a compression that the service does not read.

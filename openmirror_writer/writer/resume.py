@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
-from openmirror_writer.formats import Footer
+from openmirror_writer.formats import Footer, read_record
 from openmirror_writer.layout import METADATA, advance_file, case_twin, replacement_record
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
@@ -287,7 +287,7 @@ def _refuse_other_generation(record: Record, state: FolderState, table: LandingT
     if state.generation is None:
         msg = "the folder's _generation.json is gone, files of a dropped life are left: run drop_table, then load again"
     else:
-        late = yield from _late_files(state, table)
+        late = yield from _late_files(state)
         msg = (
             f"the last file belongs to generation {record.generation}, the folder to {state.generation}: it was on its "
             "way when the table was dropped and came late; these files are not in the table, delete them: "
@@ -296,12 +296,13 @@ def _refuse_other_generation(record: Record, state: FolderState, table: LandingT
     raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
 
 
-def _late_files(state: FolderState, table: LandingTable) -> Steps[list[str]]:
+def _late_files(state: FolderState) -> Steps[list[str]]:
     """Return the files from the last one down that belong to another generation than the folder."""
     late: list[str] = []
     for number in sorted(state.names.data, reverse=True):
-        footer = yield from table.format.read_footer(state.data_path(number), state.names.data[number].size)
-        if footer is None or footer.record is None or footer.record.generation == state.generation:
+        path, size = state.data_path(number), state.names.data[number].size
+        found = yield from read_record(path, size, number, state.surroundings)
+        if found is None or found.record is None or found.record.generation == state.generation:
             break
         late.append(state.data_path(number))
     return late
