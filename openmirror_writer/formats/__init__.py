@@ -12,13 +12,17 @@ from openmirror_writer.formats.parquet import (
     read_tail,
 )
 from openmirror_writer.formats.records import FileRecord, Surroundings, read_record, read_sidecar, sha256_of, sidecar_of
+from openmirror_writer.formats.text import DelimitedText, columns_of, definition_of, text_of, with_text
 
 __all__ = [
+    "DelimitedText",
     "Encoding",
     "FileRecord",
     "Footer",
     "Parquet",
     "Surroundings",
+    "columns_of",
+    "definition_of",
     "footer_of",
     "marker_statistics",
     "null_count",
@@ -29,4 +33,6 @@ __all__ = [
     "read_tail",
     "sha256_of",
     "sidecar_of",
+    "text_of",
+    "with_text",
 ]
