@@ -11,11 +11,20 @@ from openmirror_writer.formats.parquet import (
     read_rows,
     read_tail,
 )
-from openmirror_writer.formats.records import FileRecord, Surroundings, read_record, read_sidecar, sha256_of, sidecar_of
+from openmirror_writer.formats.records import (
+    EncodedFile,
+    FileRecord,
+    Surroundings,
+    read_record,
+    read_sidecar,
+    sha256_of,
+    sidecar_of,
+)
 from openmirror_writer.formats.text import DelimitedText, columns_of, definition_of, text_of, with_text
 
 __all__ = [
     "DelimitedText",
+    "EncodedFile",
     "Encoding",
     "FileRecord",
     "Footer",

@@ -59,6 +59,14 @@ class Parquet:
             msg = f"compression={self.compression!r} is not one that the service reads; use one of: {known}"
             raise SchemaRefusedError(msg)
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        """Accept all columns in the types of `openmirror_writer.schema`."""
+
+    def check_rows(
+        self, batch: ChangeBatch, *, table: str | None = None, keys: Sequence[str] = (), first_row: int = 0
+    ) -> None:
+        """Accept all rows."""
+
     def encode(self, columns: pa.Schema, batches: Sequence[ChangeBatch], record: Record) -> bytes:
         """Return a whole file: the columns, ``__rowMarker__`` behind them, the record in the footer.
 

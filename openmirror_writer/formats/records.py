@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from openmirror_writer.formats.parquet import Parquet
 from openmirror_writer.layout import Folder, sidecar_file
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.storage import Steps, reading
+
+
+class EncodedFile(Protocol):
+    """A file whose rows are encoded, and whose record is still to come."""
+
+    def finish(self, record: Record) -> bytes:
+        """Return the file's bytes, with the record in them if the format carries it; once only."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from openmirror_writer.errors import (
     ConcurrentWriterError,
     OpenMirrorError,
@@ -91,6 +93,7 @@ class Fence:
         self._generation = resumed.generation
         self._generation_identity = resumed.generation_identity
         self._keys = resumed.keys
+        self._columns = resumed.columns or pa.schema([])  # of the last file
         self._has_metadata = resumed.has_metadata
         self._last = resumed.last
         self._previous = resumed.previous
@@ -135,6 +138,8 @@ class Fence:
         )
         if sha256 is not None:
             yield from self._create_sidecar(*sidecar_of(record, sha256))
+        if content.batches:
+            self._columns = content.batches[0].rows.schema
         yield from self._create(file, data)
         yield from self._ensure_metadata()
         return file
@@ -305,7 +310,7 @@ class Fence:
         if self._has_metadata or not self._last:
             return
         path = self._table.path(METADATA)
-        metadata = self._table.metadata(self._keys)
+        metadata = self._table.metadata(self._keys, self._columns)
         for _ in range(1 + _RESENDS):
             yield from self._prove()
             answer = yield from creating(path, metadata.to_bytes())

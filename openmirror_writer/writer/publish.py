@@ -11,7 +11,7 @@ from importlib.metadata import version
 import pyarrow as pa
 
 from openmirror_writer.errors import OpenMirrorError
-from openmirror_writer.formats import Encoding
+from openmirror_writer.formats import EncodedFile
 from openmirror_writer.position import Position
 from openmirror_writer.record import Record, new_id
 from openmirror_writer.storage import perform
@@ -73,7 +73,7 @@ class FilePublisher:
         """Number of the last file, 0 = none."""
         return self._fence.last
 
-    def encode(self, content: FileContent) -> Encoding:
+    def encode(self, content: FileContent) -> EncodedFile:
         """Encode the rows of a file; any thread may do so while another file is published.
 
         Raises:
@@ -89,7 +89,7 @@ class FilePublisher:
         """Whether something was created that no proof confirmed, and the last proof is old."""
         return self._fence.has_unproved and not self._fence.is_fresh
 
-    def publish(self, content: FileContent, encoding: Encoding | None = None) -> None:
+    def publish(self, content: FileContent, encoding: EncodedFile | None = None) -> None:
         """Publish one file.
 
         Args:

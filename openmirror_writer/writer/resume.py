@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
+from openmirror_writer.footers import read_footer
 from openmirror_writer.formats import Footer, read_record
 from openmirror_writer.layout import METADATA, advance_file, case_twin, replacement_record
 from openmirror_writer.metadata import TableMetadata
@@ -16,6 +17,7 @@ from openmirror_writer.record import FOREIGN, SINGLE_PARTITION, Record, parse_re
 from openmirror_writer.schema import check_keys, declared_columns, type_text
 from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
+from openmirror_writer.writer.file_format import as_read_back, check_format, declared_text
 from openmirror_writer.zone import FolderState, LandingTable, leftovers, look, moved_files
 
 _LOOKS = 20
@@ -77,12 +79,13 @@ def open_table(
         _refuse_dropping(state, table)
         if for_writing:
             _refuse_other_meaning(table, state.metadata)
+            check_format(table, state)
             yield from _clear_leftovers(state)
         keys = _keys(state, table)
         if not state.names.data:
             return (yield from _open_empty(state, table, keys, proof_at))
         last = state.names.last
-        footer = yield from table.format.read_footer(state.data_path(last), state.names.data[last].size)
+        footer = yield from read_footer(state, last, declared_text(table))
         if footer is None or footer.identity != state.names.data[last].identity:
             continue  # moved away, or replaced by a repair, between the two calls
         columns = _columns(footer, keys, table, state.data_path(last))
@@ -225,9 +228,12 @@ def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: s
             error.table, error.file = table.label, path
             raise
     check_keys(keys, standing, table=table.label)
-    if table.columns is not None and not table.columns.equals(standing):
-        raise _other_columns(table.columns, standing, table, path)
-    return standing
+    if table.columns is None:
+        return standing
+    declared = table.columns if footer.sha256 is None else as_read_back(table.columns, table)
+    if not declared.equals(standing):
+        raise _other_columns(declared, standing, table, path)
+    return table.columns
 
 
 def _other_columns(declared: pa.Schema, standing: pa.Schema, table: LandingTable, path: str) -> SchemaRefusedError:

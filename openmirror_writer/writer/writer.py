@@ -26,6 +26,7 @@ from openmirror_writer.writer.calls import (
     inferred_columns,
     no_changes,
     refuse_repeated,
+    refuse_unwritable,
     some_rows,
 )
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, State
@@ -370,6 +371,7 @@ class Writer:
         """Cut the rows of a call into files; the errors of this call say how many of its rows stand in files."""
         if not self._keys:
             batches = refuse_repeated(batches, call.position, self._cutter.progress.position, self._table.label)
+        batches = refuse_unwritable(batches, self._table, self._keys)
         rows_before = self._cutter.rows_taken
         self._cutter.begin(call)
         try:
@@ -393,7 +395,9 @@ class Writer:
 
     def _publish_all(self, files: list[FileContent]) -> None:
         for content in files:
-            if self._worker is not None:
+            if not content.rows and not self._table.format.holds_no_rows:
+                pass  # an initial load of no rows: there is nothing to publish
+            elif self._worker is not None:
                 self._gate.guarded(self._worker.submit, content)
             else:
                 self._gate.guarded(self._publisher.publish, content)
@@ -468,7 +472,7 @@ class Writer:
         if self.columns is not None:
             yield rows
             return
-        self._publisher.columns, source = inferred_columns(rows, self._keys, self._table.label)
+        self._publisher.columns, source = inferred_columns(rows, self._keys, self._table)
         try:
             yield source
         except BaseException:

@@ -119,7 +119,7 @@ class SimWriter:
             yield from fence.publish(content, self._encode)
 
     def _encode(self, content: FileContent, record: Record) -> bytes:
-        return self.world.table.format.encode(COLUMNS, content.batches, record)
+        return self.world.table.format.begin(COLUMNS, content.batches).finish(record)
 
 
 @dataclass

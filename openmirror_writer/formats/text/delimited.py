@@ -16,9 +16,25 @@ from openmirror_writer.formats.text.dialect import Dialect
 from openmirror_writer.formats.text.reader import read_text
 from openmirror_writer.formats.text.writer import encode_rows, markers_of
 from openmirror_writer.layout import data_file, data_number
+from openmirror_writer.record import Record
 
 CSV = "csv"
 """The extension that ``FileFormat`` CSV has."""
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """A file whose rows are encoded.
+
+    Attributes:
+        data: Its bytes.
+    """
+
+    data: bytes
+
+    def finish(self, record: Record) -> bytes:  # noqa: ARG002 - it stands beside the file
+        """Return the file's bytes."""
+        return self.data
 
 
 @dataclass(frozen=True)
@@ -33,10 +49,15 @@ class DelimitedText(Dialect):
             table's ``FileFormat`` DelimitedText.
         compression: ``none`` (default), ``gzip`` or ``zstd``. The extension stays: how the service expects compressed
             text to be named is not documented, a reader tells by the first bytes.
+        carries_record: False: a file's record stands beside the file.
+        holds_no_rows: False: the service stops a table at a text file without rows.
     """
 
     extension: str = CSV
     compression: TextCompression = "none"
+
+    carries_record = False
+    holds_no_rows = False
 
     def __post_init__(self) -> None:
         """Refuse options that the service does not read, and such as could not be read back.
@@ -104,6 +125,10 @@ class DelimitedText(Dialect):
         """
         self.check_columns(columns)
         return compressed(encode_rows(self, columns, batches, table=table, keys=keys), self.compression)
+
+    def begin(self, columns: pa.Schema, batches: Sequence[ChangeBatch]) -> EncodedText:
+        """Encode the rows of a file; see `encode`."""
+        return EncodedText(self.encode(columns, batches))
 
     def read(self, data: bytes, columns: pa.Schema, path: str) -> pa.Table:
         """Return the rows of a file.

@@ -15,8 +15,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from openmirror_writer.errors import OpenMirrorError, UnknownPositionError
-from openmirror_writer.formats import Footer, Parquet
+from openmirror_writer.errors import ApplyError, OpenMirrorError, SchemaRefusedError, UnknownPositionError
+from openmirror_writer.footers import read_footer
+from openmirror_writer.formats import Footer
 from openmirror_writer.spark.mirror.commit import DeltaTable, run_commit
 from openmirror_writer.spark.mirror.discover import landed_tables, mirrored_tables
 from openmirror_writer.spark.mirror.log import read_target, remove_table
@@ -192,8 +193,8 @@ class Mirror:
     def _read_footer(self, folder: FolderState, number: int) -> Footer | Unreadable | None:
         path, entry = folder.data_path(number), folder.names.data[number]
         try:
-            footer = perform(self._zone.storage, Parquet().read_footer(path, entry.size))
-        except UnknownPositionError as error:
+            footer = perform(self._zone.storage, read_footer(folder, number))
+        except (UnknownPositionError, ApplyError, SchemaRefusedError) as error:
             standing = self._zone.storage.identity(path)
             return Unreadable(error.message) if standing is not None and standing.identity == entry.identity else None
         return footer if footer is not None and footer.identity == entry.identity else None

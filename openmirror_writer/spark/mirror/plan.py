@@ -264,8 +264,6 @@ def _footer_fault(
     file: LandedFile, life: Life, target: TargetState, folder: FolderState, before: Sequence[LandedFile]
 ) -> str | None:
     """Tell in words why the mirror cannot apply a file; None if nothing that its footer tells is against it."""
-    if not file.name.endswith(".parquet"):
-        return "only Parquet files are supported by this version"
     footer = file.footer
     if isinstance(footer, Unreadable):
         return footer.reason

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError
+from openmirror_writer.footers import TextTable, is_parquet, text_table
 from openmirror_writer.formats import Footer
 from openmirror_writer.layout import GENERATION, MOVED, data_file, drop_record, sort_names
 from openmirror_writer.metadata import Generation, parse
@@ -98,6 +99,7 @@ class Commit:
         columns: The columns of the table, and of each file, in the table's order.
         upsert: Whether rows without markers are upserts.
         dropped: The time of a drop, else None.
+        text: How text files are read; None where the metadata describe none.
     """
 
     table: TableName
@@ -111,6 +113,7 @@ class Commit:
     columns: tuple[Column, ...]
     upsert: bool = False
     dropped: datetime | None = None
+    text: TextTable | None = None
 
 
 @dataclass(frozen=True)
@@ -343,6 +346,7 @@ def _statement(
         keys=keys,
         columns=batch_columns(files) if life.rebuild else target.columns,
         upsert=upsert,
+        text=None if all(is_parquet(file.name) for file in files) else text_table(metadata, folder.folder),
     )
 
 
