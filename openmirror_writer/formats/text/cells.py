@@ -55,7 +55,7 @@ def refuse_unwritable(
         row=first_row + bad.row,
         key={name: rows.column(name)[bad.row].as_py() for name in keys} or None,
         column=bad.column,
-        value=_python_value(values[bad.row]),
+        value=_python_value(values, bad.row),
         type=type_text(values.type),
     )
 
@@ -125,8 +125,10 @@ def escaped(dialect: Dialect, texts: pa.Array[Any]) -> pa.Array[Any]:
     return texts
 
 
-def _python_value(value: pa.Scalar[Any]) -> object:
+def _python_value(values: pa.Array[Any], row: int) -> object:
     try:
-        return value.as_py()
-    except (OverflowError, ValueError):  # a date that Python does not hold
-        return str(value)
+        return values[row].as_py()
+    except (OverflowError, ValueError):  # a date or a moment that Python does not hold
+        kind = values.type
+        naive = values.cast(pa.timestamp(kind.unit)) if pa.types.is_timestamp(kind) else values
+        return naive.slice(row, 1).cast(pa.string())[0].as_py()

@@ -251,6 +251,6 @@ def _stored_offsets(array: pa.Array[Any]) -> pa.Array[Any]:
 
 def _all_match(texts: pa.ChunkedArray[Any], pattern: str) -> None:
     matches = pc.match_substring_regex(texts, pattern)
-    if not pc.all(matches).as_py():
+    if pc.any(pc.invert(matches)).as_py():
         msg = f"not of the form {pattern}"
         raise pa.ArrowInvalid(msg)

@@ -9,7 +9,8 @@ r"""How cells become delimited text: separators, quoting, escaping, the text of 
 | none | none | bare; a separator or a newline in it cannot be written |
 
 With a quote every text and binary value stands in quotes, other values only where they are the text of NULL; whatever
-stands in quotes is never NULL. Where there is a quote, an escape outside of quotes means nothing. ``\r`` and ``\n`` both count as newlines, whichever separates the rows.
+stands in quotes is never NULL. Where there is a quote, an escape outside of quotes means nothing.
+``\r`` and ``\n`` both count as newlines, whichever separates the rows.
 """
 
 from __future__ import annotations

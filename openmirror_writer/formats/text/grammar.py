@@ -17,12 +17,7 @@ _Pattern = re.Pattern[bytes]
 
 
 class MalformedTextError(Exception):
-    """Text that is none of the dialect: at ``offset`` a cell begins that cannot be read."""
-
-    def __init__(self, offset: int) -> None:
-        """Keep the offset, in bytes of UTF-8."""
-        super().__init__(offset)
-        self.offset = offset
+    """Text that is none of the dialect; `Grammar.scan` tells where."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +27,13 @@ class Grammar:
     Attributes:
         quote: What pyarrow is to take as the quote, doubled in values; `"` where the dialect has none.
         plain_run: Any number of cells that pyarrow reads right, each with its end.
-        odd_cell: One of the others, as group 1, its end as group 2; None if there are none.
+        odd_cell: One of the others, as group 1, its end as group 2; None if there are none. Neither of the two takes
+            the end of a row before an empty row.
         any_cell: One cell of either kind, as group 1, its end as group 2.
         escape: Of the dialect.
         quoted: Whether the others stand in quotes.
         row_separator: Of the dialect.
+        one_column: Whether an empty row is one: that of a single empty cell.
     """
 
     quote: bytes
@@ -46,6 +43,7 @@ class Grammar:
     escape: bytes
     quoted: bool
     row_separator: bytes
+    one_column: bool
 
     def normalised(self, text: bytes, offset: int) -> bytes:
         """Return the rows from an offset on as pyarrow reads them exactly.
@@ -57,6 +55,8 @@ class Grammar:
         Raises:
             MalformedTextError: As said.
         """
+        if text.startswith(self.row_separator, offset) and not self.one_column:
+            raise MalformedTextError
         parts = []
         while True:
             plain = self.plain_run.match(text, offset)
@@ -66,7 +66,7 @@ class Grammar:
                 return b"".join(parts)
             odd = self.odd_cell and self.odd_cell.match(text, end)
             if odd is None:
-                raise MalformedTextError(end)
+                raise MalformedTextError
             value = self.value_of(odd[1])
             parts += [self.quote, value.replace(self.quote, self.quote * 2), self.quote, odd[2]]
             offset = odd.end()
@@ -82,17 +82,21 @@ class Grammar:
         while True:
             cell = self.any_cell.match(text, offset)
             if cell is None:
-                raise MalformedTextError(offset)
+                raise MalformedTextError
             values.append(self.value_of(cell[1]))
             offset = cell.end()
             if cell[2] == self.row_separator:
                 return values, offset
 
-    def cells_of_rows(self, text: bytes) -> list[int]:
-        """Return how many cells each row has, up to the first malformed cell.
+    def scan(self, text: bytes) -> tuple[list[int], int | None]:
+        """Count the cells of each row, up to the first malformed cell; slow, for errors.
 
         Args:
-            text: Whole rows in UTF-8; a malformed cell counts as one of its row, the last one.
+            text: Whole rows in UTF-8.
+
+        Returns:
+            The counts, and the offset of a malformed cell; it counts as one of its row, the last one. None: all cells
+            are well-formed.
         """
         counts = [0]
         offset = 0
@@ -100,11 +104,11 @@ class Grammar:
             cell = self.any_cell.match(text, offset)
             counts[-1] += 1
             if cell is None:
-                return counts
+                return counts, offset
             offset = cell.end()
             if cell[2] == self.row_separator:
                 counts.append(0)
-        return counts[:-1]
+        return counts[:-1], None
 
     def value_of(self, cell: bytes) -> bytes:
         """Return the value of a cell: without its quotes and escapes."""
@@ -115,22 +119,30 @@ class Grammar:
         return re.sub(re.escape(self.escape) + rb"(?s:(.))", rb"\1", cell) if self.escape else cell
 
 
-def grammar_of(dialect: Dialect) -> Grammar:
-    """Return the grammar of a dialect."""
+def grammar_of(dialect: Dialect, *, one_column: bool = False) -> Grammar:
+    """Return the grammar of a dialect.
+
+    Args:
+        dialect: The options.
+        one_column: Whether an empty row is one: that of a single empty cell.
+    """
     quoted, bare, odd = _cells(dialect)
     plain = rb"|".join([*quoted, bare])
-    end = _either(dialect.column_separator, dialect.row_separator)
     if not dialect.quote and dialect.escape:  # the text of NULL may hold the escape; it is no escape there
         plain = re.escape(dialect.null_value.encode()) + rb"|" + plain
+    separator, newline = (re.escape(text.encode()) for text in (dialect.column_separator, dialect.row_separator))
+    end = rb"(?:%b|%b)" % (separator, newline)
+    end_before_a_row = end if one_column else rb"(?:%b|%b(?!%b))" % (separator, newline, newline)
     every = plain if odd is None else plain + rb"|" + odd
     return Grammar(
         quote=(dialect.quote or '"').encode(),
-        plain_run=re.compile(rb"(?:(?:%b)%b)*+" % (plain, end), re.DOTALL),
-        odd_cell=None if odd is None else re.compile(rb"(%b)(%b)" % (odd, end), re.DOTALL),
-        any_cell=re.compile(rb"(%b)(%b)" % (every, end), re.DOTALL),
+        plain_run=re.compile(rb"(?:(?:%b)%b)*+" % (plain, end_before_a_row)),
+        odd_cell=None if odd is None else re.compile(rb"(%b)(%b)" % (odd, end_before_a_row)),
+        any_cell=re.compile(rb"(%b)(%b)" % (every, end)),
         escape=dialect.escape.encode(),
         quoted=bool(dialect.quote),
         row_separator=dialect.row_separator.encode(),
+        one_column=one_column,
     )
 
 
@@ -153,7 +165,3 @@ def _cells(dialect: Dialect) -> tuple[list[bytes], bytes, bytes | None]:
     plain = rb"%b[^%b%b]*+%b" % (quote, quote, escape, quote)
     odd = rb"%b(?:[^%b%b]++|%b[%b%b])*+%b" % (quote, quote, escape, escape, quote, escape, quote)
     return [plain], bare, odd if escape else None
-
-
-def _either(*texts: str) -> bytes:
-    return rb"(?:%b)" % rb"|".join(re.escape(text.encode()) for text in texts)

@@ -19,7 +19,8 @@ def with_text(metadata: TableMetadata, text: DelimitedText, columns: pa.Schema) 
     """Return a table's metadata with all that describes its text files; the compression has no property.
 
     Args:
-        metadata: What it says besides; properties that we do not know are kept.
+        metadata: What it says besides; properties that we do not know are kept, but a ``SchemaDefinition`` that stands
+            there is replaced.
         text: The format of the files.
         columns: The table's columns.
 

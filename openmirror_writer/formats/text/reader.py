@@ -27,9 +27,9 @@ def read_text(dialect: Dialect, data: bytes, columns: pa.Schema, path: str) -> p
     grammar = grammar_of(dialect)
     try:
         names, start = _header(text, grammar, path)
-        table = _parsed(text, start, names, dialect, path)
-    except MalformedTextError as error:
-        raise _malformed(text, error.offset, grammar, dialect, path) from error
+        table = _parsed(text, start, names, dialect)
+    except (MalformedTextError, pa.ArrowInvalid) as error:
+        raise _refused(text, grammar, dialect, path) from error
     return _typed(table, columns, path)
 
 
@@ -58,31 +58,28 @@ def _header(text: bytes, grammar: Grammar, path: str) -> tuple[list[str], int]:
     return names, start
 
 
-def _parsed(text: bytes, start: int, names: list[str], dialect: Dialect, path: str) -> pa.Table:
+def _parsed(text: bytes, start: int, names: list[str], dialect: Dialect) -> pa.Table:
     """Return all cells as text, NULL where the bare text of NULL stands."""
-    grammar = grammar_of(dialect)
+    grammar = grammar_of(dialect, one_column=len(names) == 1)
     rows = grammar.normalised(text, start)
-    try:
-        return pcsv.read_csv(
-            pa.BufferReader(rows),  # type: ignore[arg-type] # a file of Arrow does as well
-            pcsv.ReadOptions(column_names=names, block_size=min(len(rows), _BLOCK_BYTES)),
-            pcsv.ParseOptions(
-                delimiter=dialect.column_separator,
-                quote_char=grammar.quote.decode(),
-                double_quote=True,
-                escape_char=False,
-                newlines_in_values=True,
-                ignore_empty_lines=False,
-            ),
-            pcsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=[dialect.null_value],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise _uneven(text, grammar, path, error) from error
+    return pcsv.read_csv(
+        pa.BufferReader(rows),  # type: ignore[arg-type] # a file of Arrow does as well
+        pcsv.ReadOptions(column_names=names, block_size=min(len(rows), _BLOCK_BYTES)),
+        pcsv.ParseOptions(
+            delimiter=dialect.column_separator,
+            quote_char=grammar.quote.decode(),
+            double_quote=True,
+            escape_char=False,
+            newlines_in_values=True,
+            ignore_empty_lines=False,
+        ),
+        pcsv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[dialect.null_value],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
 
 
 def _typed(table: pa.Table, columns: pa.Schema, path: str) -> pa.Table:
@@ -127,24 +124,23 @@ def _first_refused(texts: pa.ChunkedArray[Any], kind: pa.DataType) -> int:
     return good
 
 
-def _malformed(text: bytes, offset: int, grammar: Grammar, dialect: Dialect, path: str) -> OpenMirrorError:
-    value = text[offset : offset + _SHOWN].decode(errors="replace")
+def _refused(text: bytes, grammar: Grammar, dialect: Dialect, path: str) -> OpenMirrorError:
+    """Return the error for text that is malformed, or whose rows are not all as wide as the header."""
+    (width, *rows), offset = grammar.scan(text)
+    whole_rows = rows if offset is None else rows[:-1]
+    uneven = next((row for row, cells in enumerate(whole_rows) if cells != width), None)
+    if uneven is not None:
+        msg = f"this row has {rows[uneven]} cells and the header {width}: delete the file and publish it again"
+        return ApplyError(msg, file=path, row=uneven)
+    if offset is None:
+        return ApplyError("this file cannot be parsed: publish it again, in smaller files", file=path)
     msg = (
         f"a cell cannot be read with separator {dialect.column_separator!r}, rows ending in {dialect.row_separator!r}, "
         f"quote {dialect.quote!r} and escape {dialect.escape!r}: mend FileFormatTypeProperties, or publish the file "
         "again"
     )
-    header, *rows = grammar.cells_of_rows(text)
+    value = text[offset : offset + _SHOWN].decode(errors="replace")
     if not rows:
         return UnknownPositionError(f"in the header {msg}", file=path, value=value)
-    column = grammar.first_row(text)[0][rows[-1] - 1].decode() if rows[-1] <= header else None
+    column = grammar.first_row(text)[0][rows[-1] - 1].decode() if rows[-1] <= width else None
     return ApplyError(msg, file=path, row=len(rows) - 1, column=column, value=value)
-
-
-def _uneven(text: bytes, grammar: Grammar, path: str, error: Exception) -> ApplyError:
-    width, *rows = grammar.cells_of_rows(text)
-    row = next((row for row, cells in enumerate(rows) if cells != width), None)
-    if row is None:
-        return ApplyError(f"this file cannot be parsed ({error}): publish it again, in smaller files", file=path)
-    msg = f"this row has {rows[row]} cells and the header {width}: delete the file and publish it again"
-    return ApplyError(msg, file=path, row=row)
