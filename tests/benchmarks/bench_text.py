@@ -1,4 +1,4 @@
-"""1 M rows of 12 columns as delimited text in memory, against `pyarrow.csv.write_csv` of the same rows, without quoting.
+"""1 M rows of 12 columns as text in memory, against `pyarrow.csv.write_csv` of the same rows, without quoting.
 
 The floor checks nothing and names no bad cell; its file has the same header, rows and markers. Goal: at most 1.5 times.
 Other encodings pay for a transcode of the finished file, which the floor cannot do at all.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from openmirror_writer.formats import EncodedFile
+from openmirror_writer.record import Record
 from openmirror_writer.writer.cut import FileContent
 from openmirror_writer.writer.worker import Worker
 
@@ -29,6 +30,9 @@ class Encoded:
 
     def __init__(self, content: FileContent) -> None:
         self.content = content
+
+    def finish(self, record: Record) -> bytes:
+        raise AssertionError(record)
 
 
 def numbered(position: int) -> FileContent:
