@@ -26,7 +26,7 @@ class Chained(Protocol):
 
     @property
     def batch(self) -> str:
-        """What tells this file's content from any other under its number: the record's batch id, else the identity."""
+        """What tells this file's content from any other under its number: what the chain names, else the identity."""
 
 
 File = TypeVar("File", bound=Chained)

@@ -32,6 +32,7 @@ _DIGITS = 20
 _DATA_FILE = re.compile(r"(?!0{20})([0-9]{20})\.([A-Za-z0-9]+)")  # not \d: it matches the digits of every script
 _ADVANCE = re.compile(r"_([0-9]{20})\.advance-([0-9]+)\.json")
 _CLAIM = re.compile(r"_([0-9]{20})\.claim-([0-9a-f]+)\.json")
+_SIDECAR = re.compile(r"_([0-9]{20})\.([0-9a-f]{64})\.[0-9a-f-]+\.json")
 _STAGED = re.compile(r"_.*\.[0-9a-f]{32}\.staged")
 _MAX_NAME = 255
 """Bytes of a folder's or file's name on the file systems of our day."""
@@ -92,6 +93,17 @@ def claim_file(first: int, digest: str) -> str:
     return f"_{first:0{_DIGITS}d}.claim-{digest}.json"
 
 
+def sidecar_file(number: int, sha256: str, batch: str) -> str:
+    """Return the name of the record that stands beside a text file.
+
+    Args:
+        number: Of the text file.
+        sha256: Of its content, hexadecimal.
+        batch: The batch id in the record.
+    """
+    return f"_{number:0{_DIGITS}d}.{sha256}.{batch}.json"
+
+
 def drop_record(label: str) -> str:
     """Return the path, below the zone's root, of the note that a table was dropped on purpose.
 
@@ -132,6 +144,7 @@ class Folder(Generic[Known]):
         extensions: The extension of each data file.
         advances: Advance records: (number, k) to what is known.
         claims: The mirror's claims: name to what is known.
+        sidecars: Records of text files: (number, sha256 of the file's content) to their names.
         special: ``_generation.json``, ``_dropping.json`` and ``_metadata.json``, those that stand there.
         staged: Temporary files, of a create under way or of a killed process: name to what is known.
     """
@@ -140,6 +153,7 @@ class Folder(Generic[Known]):
     extensions: Mapping[int, str]
     advances: Mapping[tuple[int, int], Known]
     claims: Mapping[str, Known]
+    sidecars: Mapping[tuple[int, str], tuple[str, ...]]
     special: Mapping[str, Known]
     staged: Mapping[str, Known]
 
@@ -163,6 +177,7 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
     extensions: dict[int, str] = {}
     advances: dict[tuple[int, int], Known] = {}
     claims: dict[str, Known] = {}
+    sidecars: dict[tuple[int, str], tuple[str, ...]] = {}
     special: dict[str, Known] = {}
     staged: dict[str, Known] = {}
     for name, known in names.items():
@@ -178,11 +193,14 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
             advances[int(match[1]), int(match[2])] = known
         elif _CLAIM.fullmatch(name):
             claims[name] = known
+        elif match := _SIDECAR.fullmatch(name):
+            of = int(match[1]), match[2]
+            sidecars[of] = tuple(sorted((*sidecars.get(of, ()), name)))
         elif name in {GENERATION, DROPPING, METADATA}:
             special[name] = known
         elif is_staged(name):
             staged[name] = known
-    return Folder(data, extensions, advances, claims, special, staged)
+    return Folder(data, extensions, advances, claims, sidecars, special, staged)
 
 
 def table_folder(name: str, schema_name: str | None) -> str:

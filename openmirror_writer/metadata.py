@@ -6,16 +6,29 @@ ours that is null counts as absent; one that stands there twice is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from openmirror_writer.errors import SchemaRefusedError
 
 SEQUENTIAL = "SequentialFileName"
 BY_TIME = "LastUpdateTimeFileDetection"
+
+_COPIED_MISTAKES = (  # in the documents' own examples: what stands there, and how to mend it
+    (
+        re.compile(r'"EscapeCharacter"\s*:\s*"\\"(?=\s*[,}])', re.IGNORECASE),
+        r'write "EscapeCharacter": "\\" (in JSON a backslash is written twice)',
+    ),
+    (
+        re.compile(rf'"fileDetectionStrategy"\s*:\s*"?(?:{SEQUENTIAL}|{BY_TIME})\b(?!")', re.IGNORECASE),
+        f'write "fileDetectionStrategy": "{BY_TIME}" (the quotes are missing)',
+    ),
+    (re.compile("^[ \t]*\u2003", re.MULTILINE), "indent with plain spaces (these are em spaces, U+2003)"),
+)
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -39,6 +52,60 @@ class _AnyCasing(BaseModel):
         return {name: value for name, value in properties.items() if value is not None or name in unknown}
 
 
+class ColumnDefinition(_AnyCasing):
+    """One column of a `SchemaDefinition`.
+
+    Attributes:
+        name: Of the column.
+        data_type: ``Double``, ``Single``, ``Int16``, ``Int32``, ``Int64``, ``DateTime``, ``IDate``, ``ITime``,
+            ``String``, ``Boolean`` or ``ByteArray``; any text is read.
+        is_nullable: None if it is absent, which means true.
+    """
+
+    name: str = Field(alias="Name")
+    data_type: str = Field(alias="DataType")
+    is_nullable: bool | None = Field(default=None, alias="IsNullable")
+
+
+class SchemaDefinition(_AnyCasing):
+    """The columns of delimited text; ``__rowMarker__`` is not listed.
+
+    Attributes:
+        columns: In the table's order.
+    """
+
+    columns: tuple[ColumnDefinition, ...] = Field(alias="Columns")
+
+
+class FileFormatTypeProperties(_AnyCasing):
+    r"""The options of delimited text. None: absent, the reader's default holds.
+
+    Attributes:
+        first_row_as_header: True; false is refused, as the first row is the header always.
+        row_separator: ``\r\n``, ``\n`` or ``\r``; any text is read, here and below.
+        column_separator: ``,``, ``;``, ``|`` or a tab.
+        quote_character: ``"``, ``'`` or empty.
+        escape_character: ``\``, ``/``, ``"`` or empty.
+        null_value: The text that means NULL.
+        encoding: The name of an encoding.
+    """
+
+    first_row_as_header: bool | None = Field(default=None, alias="FirstRowAsHeader")
+    row_separator: str | None = Field(default=None, alias="RowSeparator")
+    column_separator: str | None = Field(default=None, alias="ColumnSeparator")
+    quote_character: str | None = Field(default=None, alias="QuoteCharacter")
+    escape_character: str | None = Field(default=None, alias="EscapeCharacter")
+    null_value: str | None = Field(default=None, alias="NullValue")
+    encoding: str | None = Field(default=None, alias="Encoding")
+
+    @field_validator("first_row_as_header")
+    @classmethod
+    def _header_always(cls, value: bool | None) -> bool | None:  # noqa: FBT001 - pydantic passes it so
+        if value is False:
+            raise ValueError("it must be true: the first row of a text file is its header always")
+        return value
+
+
 class TableMetadata(_AnyCasing):
     """``_metadata.json`` of a table folder.
 
@@ -46,6 +113,12 @@ class TableMetadata(_AnyCasing):
         key_columns: The columns that form the key; empty = none, then the table takes inserts only.
         file_detection_strategy: ``SequentialFileName`` (default) or ``LastUpdateTimeFileDetection``.
         is_upsert_default_row_marker: Whether rows without a marker are upserts; else they are inserts.
+        conditional_update_column: Changes touch only stored rows with a smaller value in this column; never explained
+            by the documents.
+        schema_definition: The columns of delimited text; Parquet needs none.
+        file_format: ``CSV`` or ``DelimitedText``; any text is read. None: CSV if there is a schema definition.
+        file_extension: Of delimited text that is no CSV.
+        file_format_type_properties: The options of delimited text.
     """
 
     key_columns: tuple[str, ...] = Field(default=(), alias="keyColumns")
@@ -53,6 +126,11 @@ class TableMetadata(_AnyCasing):
         default="SequentialFileName", alias="fileDetectionStrategy"
     )
     is_upsert_default_row_marker: bool = Field(default=False, alias="isUpsertDefaultRowMarker")
+    conditional_update_column: str | None = Field(default=None, alias="ConditionalUpdateColumn")
+    schema_definition: SchemaDefinition | None = Field(default=None, alias="SchemaDefinition")
+    file_format: str | None = Field(default=None, alias="FileFormat")
+    file_extension: str | None = Field(default=None, alias="FileExtension")
+    file_format_type_properties: FileFormatTypeProperties | None = Field(default=None, alias="FileFormatTypeProperties")
 
     def to_bytes(self) -> bytes:
         """Return the file's content, JSON in UTF-8: ``keyColumns`` always, the others where they are no default."""
@@ -135,15 +213,25 @@ def parse(model: type[Model], data: bytes, *, file: str) -> Model:
         file: Its path, for the error.
 
     Raises:
-        SchemaRefusedError: It is not valid JSON or not of this form.
+        SchemaRefusedError: It is not valid JSON or not of this form. Mistakes that stand in the documents' examples are
+            named with their line and how to mend them.
     """
     try:
         return model.model_validate_json(data.removeprefix(b"\xef\xbb\xbf"), by_alias=True, by_name=False)
     except ValidationError as error:
         first: Any = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        msg = f"{file} is not readable ({where + ': ' if where else ''}{first['msg']}): mend it by hand"
+        fix = _copied_mistake(data) if first["type"] == "json_invalid" else None
+        msg = f"{file} is not readable ({where + ': ' if where else ''}{first['msg']}): {fix or 'mend it by hand'}"
         raise SchemaRefusedError(msg, file=file) from error
+
+
+def _copied_mistake(data: bytes) -> str | None:
+    """Return line and remedy of the mistakes that stand in the documents' examples; None if there are none of them."""
+    text = data.decode(errors="replace")
+    found = [(match.start(), fix) for mistake, fix in _COPIED_MISTAKES if (match := mistake.search(text))]
+    lines = [f"in line {text.count(chr(10), 0, start) + 1} {fix}" for start, fix in sorted(found)]
+    return "; ".join(lines) or None
 
 
 def _json(data: dict[str, Any]) -> bytes:

@@ -16,7 +16,8 @@ import pyarrow as pa
 from openmirror_writer.chain import Chain, follow, is_of_generation
 from openmirror_writer.changes import RowMarker
 from openmirror_writer.errors import ApplyError, SchemaRefusedError
-from openmirror_writer.formats import Footer, footer_of, read_rows
+from openmirror_writer.footers import read_file
+from openmirror_writer.formats import Footer
 from openmirror_writer.layout import MOVED, data_number
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import Record
@@ -56,8 +57,8 @@ class LandingFile:
 
     @property
     def batch(self) -> str:
-        """What tells this file's content from any other under its number: the record's batch id, else the identity."""
-        return self.record.batch if self.record else self.footer.identity
+        """What tells this file's content from any other under its number: what the chain names, else the identity."""
+        return self.footer.batch or self.footer.identity
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,8 @@ def _read_all(folder: FolderState) -> Steps[list[LandingFile] | None]:
         content = yield from reading(path)
         if content is None:
             return None
-        file = LandingFile(number, path, moved, len(content.data), footer_of(content, path), read_rows(content, path))
+        footer, rows = yield from read_file(folder, number, path, content)
+        file = LandingFile(number, path, moved, len(content.data), footer, rows)
         twin = files[-1] if files else None
         if twin is None or (twin.number, twin.batch) != (number, file.batch):  # a killed mover leaves one file twice
             files.append(file)

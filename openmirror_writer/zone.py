@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError, StorageError
-from openmirror_writer.formats import Parquet
+from openmirror_writer.formats import DelimitedText, Parquet, Surroundings, with_text
 from openmirror_writer.layout import (
     DROPPING,
     GENERATION,
@@ -90,7 +90,7 @@ class LandingZone:
         schema_name: str | None = None,
         key_columns: Sequence[str] | None = None,
         columns: Columns | None = None,
-        format: Parquet = Parquet(),  # noqa: B008 - an immutable value
+        format: Parquet | DelimitedText = Parquet(),  # noqa: B008 - an immutable value
         file_order: Literal["sequential"] = "sequential",
         unmarked_rows: Literal["insert", "upsert"] = "insert",
     ) -> LandingTable:
@@ -107,7 +107,7 @@ class LandingZone:
                 Where files stand, new columns may come, if they may be NULL, and stand behind the others. Columns that
                 stand and are not declared any more stay in the files: NULL where a row does not bring them; give the
                 same columns at each opening then. See `Writer.change_columns`.
-            format: How files are encoded.
+            format: How files are encoded: `Parquet` or `DelimitedText`; it cannot change while the table stands.
             file_order: ``sequential``: by file number.
             unmarked_rows: What rows without a marker mean to the mirror: ``insert`` or ``upsert``.
 
@@ -135,9 +135,7 @@ class LandingZone:
         if keys == () and unmarked_rows == "upsert":
             msg = 'unmarked_rows="upsert" needs key columns, and key_columns is []: leave it out, or name the key'
             raise SchemaRefusedError(msg, table=label)
-        if not isinstance(format, Parquet):
-            msg = f"format={format!r} is no file format; use Parquet(...)"
-            raise SchemaRefusedError(msg, table=label)
+        _check_format(format, schema, label)
         return LandingTable(self, name, schema_name, keys, schema, format, unmarked_rows == "upsert")
 
     def tables(self) -> list[LandingTable]:
@@ -214,7 +212,7 @@ class LandingTable:
     schema_name: str | None
     key_columns: tuple[str, ...] | None
     columns: pa.Schema | None
-    format: Parquet
+    format: Parquet | DelimitedText
     unmarked_are_upserts: bool
 
     @property
@@ -236,13 +234,14 @@ class LandingTable:
         """Return the path of a file of this table below the zone's root."""
         return f"{self.folder}/{name}"
 
-    def metadata(self, keys: Sequence[str]) -> TableMetadata:
-        """Return the ``_metadata.json`` of this declaration with these keys."""
-        return TableMetadata(
+    def metadata(self, keys: Sequence[str], columns: pa.Schema) -> TableMetadata:
+        """Return the ``_metadata.json`` of this declaration with these keys and, for text, these columns."""
+        metadata = TableMetadata(
             key_columns=tuple(keys),
             file_detection_strategy=SEQUENTIAL,
             is_upsert_default_row_marker=self.unmarked_are_upserts,
         )
+        return with_text(metadata, self.format, columns) if isinstance(self.format, DelimitedText) else metadata
 
 
 @dataclass(frozen=True)
@@ -267,6 +266,11 @@ class FolderState:
     def dropping(self) -> bool:
         """Whether a drop has begun and not ended."""
         return DROPPING in self.names.special
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What the records of data files need to know of the folder."""
+        return Surroundings(self.folder, self.names, self.generation)
 
     def data_path(self, number: int) -> str:
         """Return the path of the data file with this number."""
@@ -344,6 +348,18 @@ def _refuse_unknown(table: str, option: str, value: str, known: Sequence[str]) -
     if value not in known:
         msg = f"{option}={value!r} is not supported by this version; use {' or '.join(map(repr, known))}"
         raise SchemaRefusedError(msg, table=table)
+
+
+def _check_format(format: object, columns: pa.Schema | None, table: str) -> None:
+    if not isinstance(format, Parquet | DelimitedText):
+        msg = f"format={format!r} is no file format; use Parquet(...) or DelimitedText(...)"
+        raise SchemaRefusedError(msg, table=table)
+    if columns is not None:
+        try:
+            format.check_columns(columns)
+        except SchemaRefusedError as error:
+            error.table = table
+            raise
 
 
 def _same_partner(data: bytes, partner: PartnerEvents) -> bool:

@@ -1,6 +1,7 @@
 """The JSON files of a landing zone."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,18 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.metadata import BY_TIME, Generation, PartnerEvents, SourceInfo, TableMetadata, parse
+from openmirror_writer.metadata import (
+    BY_TIME,
+    SEQUENTIAL,
+    ColumnDefinition,
+    FileFormatTypeProperties,
+    Generation,
+    PartnerEvents,
+    SchemaDefinition,
+    SourceInfo,
+    TableMetadata,
+    parse,
+)
 
 EVERYTHING = {"keyColumns": ["id", "Region"], "fileDetectionStrategy": BY_TIME, "isUpsertDefaultRowMarker": True}
 _PROPERTIES = list(EVERYTHING)
@@ -53,10 +65,11 @@ def test_a_property_that_is_null_counts_as_absent(name: str) -> None:
 
 
 def test_properties_that_we_do_not_know_are_kept_and_written_back() -> None:
+    column = {"Name": "a", "DataType": "Geography", "Precision": 3}
     unknown = {
-        "ConditionalUpdateColumn": "seqNum",
-        "FileFormat": None,
-        "SchemaDefinition": {"Columns": [{"Name": "a"}]},
+        "SchemaDefinition": {"Columns": [column], "Version": None},
+        "FileFormatTypeProperties": {"Compression": {"Level": 3}},
+        "colour": None,
     }
     metadata = _read(json.dumps({"KeyColumns": ["id"], **unknown}))
     assert json.loads(metadata.to_bytes()) == {"keyColumns": ["id"], **unknown}
@@ -100,6 +113,131 @@ def test_bytes_that_are_no_utf_8_are_refused() -> None:
 
 def test_a_byte_order_mark_is_skipped() -> None:
     assert _read('\ufeff{"keyColumns": ["id"]}').key_columns == ("id",)
+
+
+# ------------------------------------------------------------------------------------------------------ delimited text
+
+TSV = """{"KeyColumns": ["id"], "ConditionalUpdateColumn": "seqNum",
+ "SchemaDefinition": {"Columns": [
+   {"Name": "id", "DataType": "Int32"}, {"Name": "name", "DataType": "String", "IsNullable": true},
+   {"Name": "age", "DataType": "Int32", "IsNullable": true},
+   {"Name": "seqNum", "DataType": "Int64", "IsNullable": false}]},
+ "FileFormat": "DelimitedText", "FileExtension": "tsv",
+ "FileFormatTypeProperties": {"FirstRowAsHeader": true, "RowSeparator": "\\r\\n", "ColumnSeparator": ",",
+   "QuoteCharacter": "'", "EscapeCharacter": "\\\\", "NullValue": "N/A", "Encoding": "UTF-8"}}
+"""
+"""The documents' example of a .tsv file, its backslash mended."""
+
+
+def test_the_documented_tsv_example_is_read() -> None:
+    metadata = _read(TSV)
+    assert metadata == TableMetadata(
+        key_columns=("id",),
+        conditional_update_column="seqNum",
+        schema_definition=SchemaDefinition(
+            columns=(
+                ColumnDefinition(name="id", data_type="Int32"),
+                ColumnDefinition(name="name", data_type="String", is_nullable=True),
+                ColumnDefinition(name="age", data_type="Int32", is_nullable=True),
+                ColumnDefinition(name="seqNum", data_type="Int64", is_nullable=False),
+            )
+        ),
+        file_format="DelimitedText",
+        file_extension="tsv",
+        file_format_type_properties=FileFormatTypeProperties(
+            first_row_as_header=True,
+            row_separator="\r\n",
+            column_separator=",",
+            quote_character="'",
+            escape_character="\\",
+            null_value="N/A",
+            encoding="UTF-8",
+        ),
+    )
+
+
+def test_the_documented_tsv_example_is_written_as_it_was_read_with_the_documented_casing() -> None:
+    written = _read(TSV).to_bytes().decode()
+    expected = TSV.replace("KeyColumns", "keyColumns", 1)
+    assert written == json.dumps(json.loads(_in_our_order(expected)), separators=(",", ":"))
+
+
+def _in_our_order(text: str) -> str:
+    properties = json.loads(text)
+    order = ["keyColumns", "ConditionalUpdateColumn", "SchemaDefinition", "FileFormat", "FileExtension"]
+    return json.dumps({name: properties[name] for name in [*order, "FileFormatTypeProperties"]})
+
+
+def _respelled(value: object, spell: Callable[[str], str]) -> object:
+    if isinstance(value, dict):
+        return {spell(name): _respelled(inner, spell) for name, inner in value.items()}
+    return [_respelled(inner, spell) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("spell", [str.lower, str.upper, str.swapcase], ids=["lower", "upper", "swapped"])
+def test_nested_property_names_are_read_in_any_casing(spell: Callable[[str], str]) -> None:
+    assert _read(json.dumps(_respelled(json.loads(TSV), spell))) == _read(TSV)
+
+
+def test_two_spellings_of_one_nested_property_are_refused() -> None:
+    with pytest.raises(SchemaRefusedError, match="Encoding stands there twice"):
+        _read('{"FileFormatTypeProperties": {"Encoding": "UTF-8", "encoding": "ascii"}}')
+
+
+@pytest.mark.parametrize("name", ["SchemaDefinition", "FileFormat", "FileExtension", "FileFormatTypeProperties"])
+def test_a_text_property_that_is_null_counts_as_absent(name: str) -> None:
+    assert _read(json.dumps({name: None})) == TableMetadata()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"FileFormatTypeProperties": {"FirstRowAsHeader": false}}', "FirstRowAsHeader.*it must be true"),
+        ('{"SchemaDefinition": {"Columns": [{"Name": "a"}]}}', "SchemaDefinition.Columns.0.DataType: Field required"),
+        ('{"SchemaDefinition": {}}', "SchemaDefinition.Columns: Field required"),
+        ('{"FileFormatTypeProperties": {"NullValue": 0}}', "NullValue: Input should be a valid string"),
+        ('{"ConditionalUpdateColumn": ["a"]}', "ConditionalUpdateColumn: Input should be a valid string"),
+    ],
+)
+def test_text_properties_that_cannot_be_read_are_refused_by_name(text: str, reason: str) -> None:
+    with pytest.raises(SchemaRefusedError, match=reason) as caught:
+        _read(text)
+    assert caught.value.file == "orders/_metadata.json"
+
+
+# ---------------------------------------------------------------------------------- mistakes of the documents' examples
+
+
+@pytest.mark.parametrize("after", [', "NullValue": "N/A"', ',\n "NullValue": "N/A"', ""])
+def test_the_single_backslash_of_the_documents_is_named_with_line_and_fix(after: str) -> None:
+    text = '{"keyColumns": ["id"],\n "FileFormatTypeProperties": {\n  "EscapeCharacter": "\\"' + after + "}\n}"
+    with pytest.raises(SchemaRefusedError, match=r"Invalid JSON") as caught:
+        _read(text)
+    assert r'in line 3 write "EscapeCharacter": "\\"' in caught.value.message
+
+
+@pytest.mark.parametrize("value", [BY_TIME, SEQUENTIAL, f'"{BY_TIME}', f"{BY_TIME},"])
+def test_the_missing_quotes_of_the_documents_are_named_with_line_and_fix(value: str) -> None:
+    with pytest.raises(SchemaRefusedError, match="Invalid JSON") as caught:
+        _read('{"keyColumns": ["id"],\n\n "fileDetectionStrategy": ' + value + "\n}")
+    assert 'in line 3 write "fileDetectionStrategy": "' in caught.value.message
+    assert "the quotes are missing" in caught.value.message
+
+
+def test_the_em_spaces_of_the_documents_are_named_with_line_and_fix() -> None:
+    with pytest.raises(SchemaRefusedError, match="in line 2 indent with plain spaces"):
+        _read('{\n\u2003"keyColumns": ["id"]\n}')
+
+
+def test_all_copied_mistakes_are_named_at_once_in_the_order_of_the_lines() -> None:
+    text = '{\n\u2003"EscapeCharacter": "\\",\n "fileDetectionStrategy": ' + BY_TIME + "}"
+    with pytest.raises(SchemaRefusedError, match="in line 2 indent .*; in line 2 write .*; in line 3 write"):
+        _read(text)
+
+
+def test_a_right_backslash_is_no_mistake_where_something_else_is_wrong() -> None:
+    with pytest.raises(SchemaRefusedError, match="mend it by hand"):
+        _read(TSV.replace('"FileExtension"', "FileExtension"))
 
 
 @pytest.mark.parametrize("model", [TableMetadata(), Generation(generation="g")])

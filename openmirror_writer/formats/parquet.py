@@ -38,11 +38,15 @@ class Parquet:
     Attributes:
         compression: ``snappy`` (default), ``zstd``, ``gzip`` or ``none``.
         extension: Of its files' names, without the dot.
+        carries_record: True: a file's record is in the file.
+        holds_no_rows: True: a file of zero rows is valid.
     """
 
     compression: Compression = "snappy"
 
     extension = "parquet"
+    carries_record = True
+    holds_no_rows = True
 
     def __post_init__(self) -> None:
         """Refuse a compression that the service does not read.
@@ -54,6 +58,14 @@ class Parquet:
             known = ", ".join(get_args(Compression))
             msg = f"compression={self.compression!r} is not one that the service reads; use one of: {known}"
             raise SchemaRefusedError(msg)
+
+    def check_columns(self, columns: pa.Schema) -> None:
+        """Accept all columns in the types of `openmirror_writer.schema`."""
+
+    def check_rows(
+        self, batch: ChangeBatch, *, table: str | None = None, keys: Sequence[str] = (), first_row: int = 0
+    ) -> None:
+        """Accept all rows."""
 
     def encode(self, columns: pa.Schema, batches: Sequence[ChangeBatch], record: Record) -> bytes:
         """Return a whole file: the columns, ``__rowMarker__`` behind them, the record in the footer.
@@ -138,6 +150,7 @@ class Footer:
         null_markers: NULLs among the markers; None if there are no markers, no statistics or no integers.
         marker_type: Arrow type of the marker column; None without one.
         record: None if a foreign publisher wrote the file.
+        sha256: Of the whole file, hexadecimal; only of a file that cannot carry its record inside.
     """
 
     identity: str
@@ -148,6 +161,14 @@ class Footer:
     null_markers: int | None
     marker_type: pa.DataType | None
     record: Record | None
+    sha256: str | None = None
+
+    @property
+    def batch(self) -> str | None:
+        """What the next file's record names as ``previous``; None if a foreign publisher wrote the file."""
+        if self.record is None:
+            return None
+        return self.record.batch if self.sha256 is None else self.sha256
 
 
 def read_tail(path: str, size: int) -> Steps[Content | None]:

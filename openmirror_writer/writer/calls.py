@@ -9,22 +9,23 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch
-from openmirror_writer.errors import InvalidRowError, UnknownPositionError
+from openmirror_writer.errors import InvalidRowError, SchemaRefusedError, UnknownPositionError
 from openmirror_writer.position import Position, compare, same_position
 from openmirror_writer.rows import Needs, is_arrow, peek_columns
 from openmirror_writer.schema import check_keys
+from openmirror_writer.zone import LandingTable
 
 Rows: TypeAlias = Any
 """Rows of a call: an iterable of mappings (column to value), or anything with ``__arrow_c_stream__``."""
 
 
-def inferred_columns(rows: Rows, keys: tuple[str, ...], table: str) -> tuple[pa.Schema | None, Rows]:
+def inferred_columns(rows: Rows, keys: tuple[str, ...], table: LandingTable) -> tuple[pa.Schema | None, Rows]:
     """Find the columns of a table that nothing told yet.
 
     Args:
         rows: Of the first call that has some.
         keys: The key columns.
-        table: Label for errors.
+        table: The table; its format may lack a type.
 
     Returns:
         The columns, None if there is no row; and rows to go on with in place of ``rows``.
@@ -36,8 +37,13 @@ def inferred_columns(rows: Rows, keys: tuple[str, ...], table: str) -> tuple[pa.
     some = some_rows(rows)
     if some is None and rows is not None:
         return None, []
-    columns, source = peek_columns(some, table)
-    check_keys(keys, columns, table=table)
+    columns, source = peek_columns(some, table.label)
+    check_keys(keys, columns, table=table.label)
+    try:
+        table.format.check_columns(columns)
+    except SchemaRefusedError as error:
+        error.table = table.label
+        raise
     return columns, source
 
 
@@ -91,6 +97,30 @@ def check_keyless_position(position: Position, last: Position, table: str) -> No
         raise UnknownPositionError(msg, table=table, position=position)
 
 
+def accepted(
+    batches: Iterator[tuple[ChangeBatch, bool]],
+    table: LandingTable,
+    keys: tuple[str, ...],
+    position: Position,
+    last: Position,
+) -> Iterator[tuple[ChangeBatch, bool]]:
+    """Pass the rows of a call through that may stand in files of the table, see `refuse_repeated`, `refuse_unwritable`.
+
+    Args:
+        batches: Rows of the call, each batch with a flag that is passed through.
+        table: The table.
+        keys: The key columns.
+        position: Of the call; None = not told.
+        last: The last one that was accepted.
+
+    Raises:
+        OpenMirrorError: As these two.
+    """
+    if not keys:
+        batches = refuse_repeated(batches, position, last, table.label)
+    return refuse_unwritable(batches, table, keys)
+
+
 def refuse_repeated(
     batches: Iterator[tuple[ChangeBatch, bool]], position: Position, last: Position, table: str
 ) -> Iterator[tuple[ChangeBatch, bool]]:
@@ -116,4 +146,27 @@ def refuse_repeated(
                 "stand twice; give all rows of a position in one call, or in several of which only the last tells it"
             )
             raise UnknownPositionError(msg, table=table, position=position)
+        yield batch, exact
+
+
+def refuse_unwritable(
+    batches: Iterator[tuple[ChangeBatch, bool]], table: LandingTable, keys: tuple[str, ...]
+) -> Iterator[tuple[ChangeBatch, bool]]:
+    """Pass the rows of a call through, if the format of the table's files can hold each value.
+
+    Args:
+        batches: Rows of the call, each batch with a flag that is passed through.
+        table: The table.
+        keys: The key columns.
+
+    Yields:
+        The same pairs.
+
+    Raises:
+        InvalidRowError: A value cannot be written as it is; the row is counted over the whole call.
+    """
+    first_row = 0
+    for batch, exact in batches:
+        table.format.check_rows(batch, table=table.label, keys=keys, first_row=first_row)
+        first_row += batch.num_rows
         yield batch, exact

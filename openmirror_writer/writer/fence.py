@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from openmirror_writer.errors import (
     ConcurrentWriterError,
     OpenMirrorError,
@@ -19,7 +21,17 @@ from openmirror_writer.errors import (
     TableGoneError,
     UnknownPositionError,
 )
-from openmirror_writer.layout import DROPPING, GENERATION, METADATA, Folder, advance_file, data_file, sort_names
+from openmirror_writer.formats import FileRecord, Surroundings, read_record, sha256_of, sidecar_of
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    Folder,
+    advance_file,
+    data_file,
+    sidecar_file,
+    sort_names,
+)
 from openmirror_writer.metadata import Generation, TableMetadata, parse
 from openmirror_writer.position import Position
 from openmirror_writer.record import Pending, Phase, Record, new_id, parse_record
@@ -46,6 +58,7 @@ class PublishedFile:
         bytes: Its size.
         position: Every row up to it is in this file or an earlier one.
         batch: The id in its record.
+        sha256: Of its content, hexadecimal; only of text, whose record stands beside the file.
     """
 
     table: str
@@ -55,6 +68,7 @@ class PublishedFile:
     bytes: int
     position: Position
     batch: str
+    sha256: str | None = None
 
 
 class Fence:
@@ -79,6 +93,7 @@ class Fence:
         self._generation = resumed.generation
         self._generation_identity = resumed.generation_identity
         self._keys = resumed.keys
+        self._columns = resumed.columns.schema if resumed.columns else pa.schema([])
         self._has_metadata = resumed.has_metadata
         self._keys_came = resumed.keys_came
         self._last = resumed.last
@@ -121,9 +136,14 @@ class Fence:
         record = self._record(self._last + 1, content.phase, content.position, content.pending)
         data = encode(content, record)
         path = self._table.path(data_file(record.number, self._table.format.extension))
+        sha256 = None if self._table.format.carries_record else sha256_of(data)
         file = PublishedFile(
-            self._table.label, path, record.number, content.rows, len(data), content.position, record.batch
+            self._table.label, path, record.number, content.rows, len(data), content.position, record.batch, sha256
         )
+        if sha256 is not None:
+            yield from self._create_sidecar(*sidecar_of(record, sha256))
+        if content.batches:
+            self._columns = content.batches[0].rows.schema
         yield from self._create(file, data)
         yield from self._ensure_metadata()
         return file
@@ -210,6 +230,16 @@ class Fence:
         msg = "the storage does not answer, so nobody knows whether this file stands: open a new writer, which will see"
         raise StorageError(msg, table=self._table.label, file=file.path, retryable=True)
 
+    def _create_sidecar(self, name: str, data: bytes) -> Steps[None]:
+        """Create the record beside a file before the file: its name is ours alone, so "exists" is a yes."""
+        path = self._table.path(name)
+        for _ in range(1 + _RESENDS):
+            yield from self._renewed()
+            if isinstance((yield from creating(path, data)), Created | Exists):
+                return
+        msg = "the storage does not answer, so the record of the next file does not stand: open a new writer"
+        raise StorageError(msg, table=self._table.label, file=path, retryable=True)
+
     def _settle_existing(self, file: PublishedFile) -> Steps[None]:
         """Somebody holds the number: we ourselves, where an answer was lost, or another writer."""
         names = sort_names((yield from listing(self._table.folder)).files)
@@ -225,21 +255,29 @@ class Fence:
         raise (yield from self._concurrent(file.number))
 
     def _is_ours(self, file: PublishedFile, names: Folder[Entry]) -> Steps[bool | None]:
-        """Compare the batch id of what stands under the file's name; None if nothing does."""
+        """Compare what stands under the file's name with what was sent; None if nothing stands there."""
         entry = names.data.get(file.number)
         if entry is None:
             return None
         try:
-            footer = yield from self._table.format.read_footer(file.path, entry.size)
+            found = yield from self._read_record(file.number, file.path, entry.size, names)
         except UnknownPositionError:  # not even a file of this format: not ours
             return False
-        if footer is None:
+        if found is None:
             return None
-        return footer.record is not None and footer.record.batch == file.batch
+        if file.sha256 is None:
+            return found.batch == file.batch
+        # The same rows may come from two writers; whose file it is, is only sure where one record stands beside it.
+        only = (sidecar_file(file.number, file.sha256, file.batch),)
+        return found.sha256 == file.sha256 and names.sidecars.get((file.number, file.sha256)) == only
+
+    def _read_record(self, number: int, path: str, size: int, names: Folder[Entry]) -> Steps[FileRecord | None]:
+        around = Surroundings(self._table.folder, names, self._generation)
+        return (yield from read_record(path, size, number, around))
 
     def _settle(self, file: PublishedFile) -> None:
         self._sent = None
-        self._last, self._previous = file.number, file.batch
+        self._last, self._previous = file.number, file.sha256 or file.batch
         self._next_advance = 0
         self._unproved.append(file)
         self._unconfirmed = True
@@ -293,7 +331,7 @@ class Fence:
         if self._has_metadata or not self._last:
             return
         path = self._table.path(METADATA)
-        metadata = self._table.metadata(self._keys)
+        metadata = self._table.metadata(self._keys, self._columns)
         for _ in range(1 + _RESENDS):
             yield from self._prove()
             answer = yield from creating(path, metadata.to_bytes())
@@ -367,11 +405,14 @@ class Fence:
         """Make the error, naming those of our files since the last proof that the other writer's chain leaves out."""
         left_out: list[str] = []
         try:
-            standing = yield from self._standing()
+            moved = yield from moved_files(self._table.folder)
+            names = sort_names((yield from listing(self._table.folder)).files)
+            standing = {number: (path, entry.size) for number, (path, entry) in moved.items()}
+            standing |= {number: (self._path(number), entry.size) for number, entry in names.data.items()}
             for file in self._unproved:
-                successor = standing.get(file.number + 1)
-                footer = successor and (yield from self._table.format.read_footer(*successor))
-                if footer and footer.record and footer.record.previous != file.batch:
+                number = file.number + 1
+                found = standing.get(number) and (yield from self._read_record(number, *standing[number], names))
+                if found and found.record and found.record.previous != (file.sha256 or file.batch):
                     left_out.append(file.path)
         except OpenMirrorError:  # the message is the poorer, the error is the same
             left_out = [file.path for file in self._unproved]
@@ -379,10 +420,3 @@ class Fence:
         if left_out:
             msg += f"; the table does not contain these files of ours, delete them: {', '.join(left_out)}"
         return ConcurrentWriterError(msg, table=self._table.label, file=self._path(number))
-
-    def _standing(self) -> Steps[dict[int, tuple[str, int]]]:
-        moved = yield from moved_files(self._table.folder)
-        names = sort_names((yield from listing(self._table.folder)).files)
-        found = {number: (path, entry.size) for number, (path, entry) in moved.items()}
-        found |= {number: (self._path(number), entry.size) for number, entry in names.data.items()}
-        return found

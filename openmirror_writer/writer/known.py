@@ -12,6 +12,8 @@ from openmirror_writer.rows import Needs
 from openmirror_writer.schema import Columns, check_keys, declared_columns
 from openmirror_writer.writer.calls import Rows, delete_rows, full_rows, inferred_columns
 from openmirror_writer.writer.drift import FileColumns, follow
+from openmirror_writer.writer.file_format import as_read_back, refuse_other_text
+from openmirror_writer.zone import LandingTable
 
 
 class KnownColumns:
@@ -21,17 +23,18 @@ class KnownColumns:
         current: The columns of the next file; None while nothing told them.
     """
 
-    def __init__(self, current: FileColumns | None, keys: tuple[str, ...], *, table: str) -> None:
+    def __init__(self, current: FileColumns | None, keys: tuple[str, ...], table: LandingTable) -> None:
         """Begin with what the folder and the declaration say.
 
         Args:
             current: See the class.
             keys: The key columns.
-            table: Label for errors.
+            table: The table.
         """
         self.current = current
         self._keys = keys
-        self._table = table
+        self._of = table
+        self._table = table.label
 
     @property
     def schema(self) -> pa.Schema | None:
@@ -63,7 +66,7 @@ class KnownColumns:
         if self.current is not None:
             yield rows
             return
-        schema, source = inferred_columns(rows, self._keys, self._table)
+        schema, source = inferred_columns(rows, self._keys, self._of)
         self.current = None if schema is None else FileColumns(schema)
         try:
             yield source
@@ -85,11 +88,15 @@ class KnownColumns:
         """
         try:
             declared = declared_columns(columns)
+            self._of.format.check_columns(declared)
         except SchemaRefusedError as error:
             error.table = self._table
             raise
         if is_new or self.current is None:
             check_keys(self._keys, declared, table=self._table)
+            return FileColumns(declared)
+        if not self._of.format.carries_record:
+            refuse_other_text(self._of, declared, as_read_back(self.current.schema, self._of), self._of.folder)
             return FileColumns(declared)
         return follow(self.current.schema, declared, self._keys, table=self._table)
 

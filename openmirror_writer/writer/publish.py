@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 from openmirror_writer.errors import OpenMirrorError
-from openmirror_writer.formats import Encoding
+from openmirror_writer.formats import EncodedFile
 from openmirror_writer.position import Position
 from openmirror_writer.record import Record, new_id
 from openmirror_writer.storage import perform
@@ -51,7 +51,7 @@ class FilePublisher:
         self._table = table
         self._storage = table.zone.storage
         self.resumed: Resumed = perform(self._storage, open_table(table, start_at, seconds, for_writing=True))
-        self.columns = KnownColumns(self.resumed.columns, self.resumed.keys, table=table.label)
+        self.columns = KnownColumns(self.resumed.columns, self.resumed.keys, table)
         by = f"openmirror-writer {version('openmirror-writer')}"
         self._fence = Fence(table, self.resumed, writer=new_id(), by=by, clock=seconds)
         self._files: list[PublishedFile] = []
@@ -72,7 +72,7 @@ class FilePublisher:
         """Number of the last file, 0 = none."""
         return self._fence.last
 
-    def encode(self, content: FileContent) -> Encoding:
+    def encode(self, content: FileContent) -> EncodedFile:
         """Encode the rows of a file; any thread may do so while another file is published.
 
         Raises:
@@ -88,7 +88,7 @@ class FilePublisher:
         """Whether something was created that no proof confirmed, and the last proof is old."""
         return self._fence.has_unproved and not self._fence.is_fresh
 
-    def publish(self, content: FileContent, encoding: Encoding | None = None) -> None:
+    def publish(self, content: FileContent, encoding: EncodedFile | None = None) -> None:
         """Publish one file.
 
         Args:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError, StorageError, TableGoneError, UnknownPositionError
-from openmirror_writer.formats import Footer
+from openmirror_writer.footers import read_footer
+from openmirror_writer.formats import Footer, read_record
 from openmirror_writer.layout import METADATA, advance_file, case_twin, replacement_record
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.position import Position
@@ -17,6 +18,7 @@ from openmirror_writer.schema import check_keys, declared_columns, landed_type
 from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
 from openmirror_writer.writer.drift import FileColumns, follow
+from openmirror_writer.writer.file_format import check_format, declared_text, refuse_other_text
 from openmirror_writer.zone import FolderState, LandingTable, leftovers, look, moved_files
 
 _LOOKS = 20
@@ -80,24 +82,25 @@ def open_table(
         _refuse_dropping(state, table)
         if for_writing:
             _refuse_other_meaning(table, state.metadata)
+            check_format(table, state)
             yield from _clear_leftovers(state)
         keys = _keys(state, table)
         if not state.names.data:
             return (yield from _open_empty(state, table, keys, proof_at))
         last = state.names.last
-        footer = yield from table.format.read_footer(state.data_path(last), state.names.data[last].size)
+        footer = yield from read_footer(state, last, declared_text(table))
         if footer is None or footer.identity != state.names.data[last].identity:
             continue  # moved away, or replaced by a repair, between the two calls
         columns = _columns(footer, keys, table, state.data_path(last))
         if footer.record is None:
             return _behind_foreign(state, columns, table, keys, start_at, proof_at)
         yield from _refuse_other_generation(footer.record, state, table)
-        record, next_advance = yield from _with_advances(footer.record, state)
+        record, next_advance = yield from _with_advances(footer.record, footer.batch, state)
         return Resumed(
             state.generation,
             state.generation_identity,
             last,
-            footer.record.batch,
+            footer.batch,
             state.metadata is not None,
             keys,
             columns,
@@ -243,6 +246,9 @@ def _columns(footer: Footer, keys: tuple[str, ...], table: LandingTable, path: s
     check_keys(keys, standing, table=table.label)
     if table.columns is None:
         return FileColumns(standing)
+    if footer.sha256 is not None:
+        refuse_other_text(table, table.columns, standing, path)
+        return FileColumns(table.columns)
     return follow(standing, table.columns, keys, table=table.label, file=path)
 
 
@@ -283,7 +289,7 @@ def _refuse_other_generation(record: Record, state: FolderState, table: LandingT
     if state.generation is None:
         msg = "the folder's _generation.json is gone, files of a dropped life are left: run drop_table, then load again"
     else:
-        late = yield from _late_files(state, table)
+        late = yield from _late_files(state)
         msg = (
             f"the last file belongs to generation {record.generation}, the folder to {state.generation}: it was on its "
             "way when the table was dropped and came late; these files are not in the table, delete them: "
@@ -292,18 +298,19 @@ def _refuse_other_generation(record: Record, state: FolderState, table: LandingT
     raise UnknownPositionError(msg, table=table.label, file=state.data_path(state.names.last))
 
 
-def _late_files(state: FolderState, table: LandingTable) -> Steps[list[str]]:
+def _late_files(state: FolderState) -> Steps[list[str]]:
     """Return the files from the last one down that belong to another generation than the folder."""
     late: list[str] = []
     for number in sorted(state.names.data, reverse=True):
-        footer = yield from table.format.read_footer(state.data_path(number), state.names.data[number].size)
-        if footer is None or footer.record is None or footer.record.generation == state.generation:
+        path, size = state.data_path(number), state.names.data[number].size
+        found = yield from read_record(path, size, number, state.surroundings)
+        if found is None or found.record is None or found.record.generation == state.generation:
             break
         late.append(state.data_path(number))
     return late
 
 
-def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, int]]:
+def _with_advances(record: Record, batch: str | None, state: FolderState) -> Steps[tuple[Record, int]]:
     """Return the record, or the newest valid advance behind it, and the next free number of an advance."""
     numbers = sorted((k for number, k in state.names.advances if number == record.number), reverse=True)
     free = numbers[0] + 1 if numbers else 0
@@ -313,6 +320,6 @@ def _with_advances(record: Record, state: FolderState) -> Steps[tuple[Record, in
         if content is None:
             continue
         advance = parse_record(content.data, file=path)
-        if (advance.generation, advance.previous) == (record.generation, record.batch):
+        if (advance.generation, advance.previous) == (record.generation, batch):
             return advance, free
     return record, free

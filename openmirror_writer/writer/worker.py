@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from openmirror_writer.formats import Encoding
+from openmirror_writer.formats import EncodedFile
 from openmirror_writer.writer.cut import FileContent
 
 _TICK_SECONDS = 0.5
@@ -17,8 +17,8 @@ class Worker:
 
     def __init__(
         self,
-        encode: Callable[[FileContent], Encoding],
-        publish: Callable[[FileContent, Encoding | None], None],
+        encode: Callable[[FileContent], EncodedFile],
+        publish: Callable[[FileContent, EncodedFile | None], None],
         tick: Callable[[], Callable[[], None] | None],
     ) -> None:
         """Start the thread.
@@ -35,7 +35,7 @@ class Worker:
         # Taken itself, not through the condition: `__exit__` of that is Python, where an interrupt leaves it locked.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._task: tuple[FileContent, Encoding | None] | None = None
+        self._task: tuple[FileContent, EncodedFile | None] | None = None
         self._busy = False
         self._stopped = False
         self.failure: BaseException | None = None
@@ -96,7 +96,7 @@ class Worker:
                     self._busy = False
                     self._changed.notify_all()
 
-    def _publish_unless_failed(self, content: FileContent, encoding: Encoding | None) -> None:
+    def _publish_unless_failed(self, content: FileContent, encoding: EncodedFile | None) -> None:
         if self.failure is None:
             self._keep_failure(lambda: self._publish(content, encoding))
 

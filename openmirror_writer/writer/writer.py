@@ -19,7 +19,7 @@ from openmirror_writer.errors import InvalidRowError, OpenMirrorError, SchemaRef
 from openmirror_writer.position import Position, checked_position, same_position
 from openmirror_writer.rows import check_batch, encode, encode_keys, is_arrow, marked_stream
 from openmirror_writer.schema import Columns
-from openmirror_writer.writer.calls import Rows, check_keyless_position, no_changes, refuse_repeated, some_rows
+from openmirror_writer.writer.calls import Rows, accepted, check_keyless_position, no_changes, some_rows
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, State
 from openmirror_writer.writer.fence import PublishedFile
 from openmirror_writer.writer.gate import Gate
@@ -382,8 +382,7 @@ class Writer:
 
     def _take(self, call: Call, batches: Iterator[tuple[ChangeBatch, bool]]) -> None:
         """Cut the rows of a call into files; the errors of this call say how many of its rows stand in files."""
-        if not self._keys:
-            batches = refuse_repeated(batches, call.position, self._cutter.progress.position, self._table.label)
+        batches = accepted(batches, self._table, self._keys, call.position, self._cutter.progress.position)
         rows_before = self._cutter.rows_taken
         self._cutter.begin(call)
         try:
@@ -407,7 +406,9 @@ class Writer:
 
     def _publish_all(self, files: list[FileContent]) -> None:
         for content in files:
-            if self._worker is not None:
+            if not content.rows and not self._table.format.holds_no_rows:
+                pass  # an initial load of no rows: there is nothing to publish
+            elif self._worker is not None:
                 self._gate.guarded(self._worker.submit, content)
             else:
                 self._gate.guarded(self._publisher.publish, content)

@@ -16,7 +16,6 @@ from openmirror_writer.spark.mirror.steps import (
     Commit,
     Conflict,
     Done,
-    FooterAt,
     ReadFooters,
     ReadTarget,
     RemoveTarget,
@@ -162,7 +161,8 @@ class MirrorWorld(World):
         if isinstance(request, ReadTarget):
             return self.delta.state
         if isinstance(request, ReadFooters):
-            return [self._footer(file) for file in request.files]
+            names = request.folder.names.data
+            return [self._footer(request.folder.data_path(n), names[n].identity) for n in request.numbers]
         if isinstance(request, RemoveTarget):
             if self.delta.state.dropped is not None and self.delta.state.version == request.version:
                 self.delta = DeltaTable()
@@ -179,12 +179,12 @@ class MirrorWorld(World):
             self.purged[request.path] = self.store.objects[request.path]
         return super().carry_out(request)
 
-    def _footer(self, file: FooterAt) -> Footer | Unreadable | None:
-        stored = self.store.objects.get(file.path)
-        if stored is None or stored.identity != file.identity:
+    def _footer(self, path: str, identity: str) -> Footer | Unreadable | None:
+        stored = self.store.objects.get(path)
+        if stored is None or stored.identity != identity:
             return None
         try:
-            return footer_of(Content(stored.data, stored.identity), file.path)
+            return footer_of(Content(stored.data, stored.identity), path)
         except UnknownPositionError as error:
             return Unreadable(error.message)
 

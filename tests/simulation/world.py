@@ -119,7 +119,7 @@ class SimWriter:
             yield from fence.publish(content, self._encode)
 
     def _encode(self, content: FileContent, record: Record) -> bytes:
-        return self.world.table.format.encode(COLUMNS, content.batches, record)
+        return self.world.table.format.begin(COLUMNS, content.batches).finish(record)
 
 
 @dataclass
@@ -409,7 +409,8 @@ FAULTS = ("none", "lost", "late", "crash before", "crash after", "crash, late")
 
 
 def describe(request: Any) -> str:
-    path = getattr(request, "path", getattr(request, "folder", getattr(request, "source", "")))
+    where = getattr(request, "path", getattr(request, "folder", getattr(request, "source", "")))
+    path: str = getattr(where, "folder", where)  # a request may hold what was found in the folder
     return f"{type(request).__name__} {path.rpartition('/')[2]}"
 
 

@@ -185,7 +185,7 @@ class Feeder:
         values = [dict(zip(COLUMNS.names, (i, *step.key, step.value), strict=True)) for i, step in rows]
         markers = pa.array([step.marker for _, step in rows], pa.int32()) if marked else None
         batch = ChangeBatch(pa.RecordBatch.from_pylist(values, schema=COLUMNS), markers)
-        self.create(data_file(self.number), self.table.format.encode(COLUMNS, [batch], record))
+        self.create(data_file(self.number), self.table.format.begin(COLUMNS, [batch]).finish(record))
         self.previous = record.batch
 
 

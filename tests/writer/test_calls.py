@@ -19,41 +19,44 @@ from openmirror_writer.writer.calls import (
     refuse_repeated,
     some_rows,
 )
+from openmirror_writer.zone import LandingZone
+
+TABLE = LandingZone("memory://calls").table("t", key_columns=["id"])
 
 
 def test_columns_are_inferred_and_no_row_is_lost() -> None:
     rows = [{"id": 1, "v": "a"}, {"id": 2, "v": None}]
-    columns, source = inferred_columns(iter(rows), ("id",), "t")
+    columns, source = inferred_columns(iter(rows), ("id",), TABLE)
     assert columns == declared_columns({"id": "int64", "v": "string"})
     assert list(source) == rows
 
 
 def test_arrow_tells_its_columns_without_a_row() -> None:
-    columns, _ = inferred_columns(pa.table({"id": pa.array([], pa.int32())}), ("id",), "t")
+    columns, _ = inferred_columns(pa.table({"id": pa.array([], pa.int32())}), ("id",), TABLE)
     assert columns == declared_columns({"id": "int32"})
 
 
 def test_the_marker_of_arrow_is_no_column() -> None:
     table = pa.table({"id": [1], "v": ["a"], "__rowMarker__": [4]})
-    columns, _ = inferred_columns(table, ("id",), "t")
+    columns, _ = inferred_columns(table, ("id",), TABLE)
     assert columns is not None
     assert columns.names == ["id", "v"]
 
 
 def test_no_row_tells_no_column() -> None:
-    assert inferred_columns(iter([]), ("id",), "t") == (None, [])
+    assert inferred_columns(iter([]), ("id",), TABLE) == (None, [])
 
 
 def test_a_key_that_the_rows_do_not_have_is_refused() -> None:
     with pytest.raises(SchemaRefusedError, match="'id' is none of the table's columns") as caught:
-        inferred_columns([{"v": 1}], ("id",), "t")
+        inferred_columns([{"v": 1}], ("id",), TABLE)
     assert (caught.value.table, caught.value.column) == ("t", "id")
 
 
 @pytest.mark.parametrize("odd", [None, 7, "text", b"bytes", {"id": 1}, dict])
 def test_what_are_no_rows_is_refused(odd: Any) -> None:
     with pytest.raises(InvalidRowError):
-        inferred_columns(odd, ("id",), "t")
+        inferred_columns(odd, ("id",), TABLE)
 
 
 def test_looking_for_rows_takes_one_at_most() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from openmirror_writer import LandingZone, OpenMirrorError, Roll, SchemaRefusedError, Writer, drop_table, replay
@@ -31,7 +32,7 @@ def test_advance_without_a_position_is_refused(zone: LandingZone) -> None:
 def test_a_drop_between_opening_and_the_first_row_does_not_lose_the_metadata(zone: LandingZone) -> None:
     """The folder had metadata when the writer looked, and has none when it publishes."""
     table = zone.table("t", key_columns=["id"], columns=COLUMNS)
-    zone.storage.create("t/_metadata.json", table.metadata(["id"]).to_bytes())
+    zone.storage.create("t/_metadata.json", table.metadata(["id"], pa.schema([])).to_bytes())
     writer = Writer(table)
     drop_table(table)
     writer.upsert([ROW])

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from openmirror_writer.formats import Encoding
+from openmirror_writer.formats import EncodedFile
+from openmirror_writer.record import Record
 from openmirror_writer.writer.cut import FileContent
 from openmirror_writer.writer.worker import Worker
 
@@ -20,15 +21,18 @@ def no_tick() -> Callable[[], None]:
     return lambda: None
 
 
-def unencoded(content: FileContent) -> Encoding:
+def unencoded(content: FileContent) -> EncodedFile:
     raise AssertionError("nothing was to be encoded")
 
 
-class Encoded(Encoding):
+class Encoded:
     """Stands for encoded rows where nobody looks into them."""
 
     def __init__(self, content: FileContent) -> None:
         self.content = content
+
+    def finish(self, record: Record) -> bytes:
+        raise AssertionError(record)
 
 
 def numbered(position: int) -> FileContent:
@@ -49,7 +53,7 @@ def test_stop_waits_for_the_file_in_flight_and_ends_the_thread() -> None:
     go, published = threading.Event(), []
     before = threading.active_count()
 
-    def publish(file: FileContent, _: Encoding | None) -> None:
+    def publish(file: FileContent, _: EncodedFile | None) -> None:
         go.wait()
         published.append(file)
 
@@ -65,7 +69,7 @@ def test_stop_waits_for_the_file_in_flight_and_ends_the_thread() -> None:
 def test_what_a_file_raises_comes_at_the_next_submit_and_wait_and_no_file_follows_it() -> None:
     published: list[FileContent] = []
 
-    def publish(file: FileContent, encoding: Encoding | None) -> None:
+    def publish(file: FileContent, encoding: EncodedFile | None) -> None:
         if file.position == 1:
             raise ValueError("refused")
         published.append(file)
@@ -112,11 +116,11 @@ def test_the_thread_ends_when_nobody_is_there_any_more() -> None:
 def test_a_file_is_encoded_by_the_caller_while_the_one_before_is_published() -> None:
     go, seen = threading.Event(), []
 
-    def publish(file: FileContent, encoding: Encoding | None) -> None:
+    def publish(file: FileContent, encoding: EncodedFile | None) -> None:
         go.wait()
         seen.append((file.position, encoding.content.position if isinstance(encoding, Encoded) else None))
 
-    def encode(content: FileContent) -> Encoding:
+    def encode(content: FileContent) -> EncodedFile:
         go.set()  # the first file cannot go on before the second one is encoded
         return Encoded(content)
 

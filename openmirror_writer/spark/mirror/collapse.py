@@ -21,17 +21,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody knows
 from pyspark.sql.types import StructType
 
-from openmirror_writer.formats import Footer
+from openmirror_writer.footers import TextTable, is_parquet
+from openmirror_writer.formats import Footer, Parquet
 from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.spark.mirror.columns import INTERNAL, Column
 from openmirror_writer.spark.mirror.plan import Algebra
 from openmirror_writer.spark.mirror.state import LandedFile
+from openmirror_writer.spark.mirror.text_rows import FILE_MODIFIED, FILE_NUMBER, FILE_SIZE, ROW_INDEX, read_text_files
 
 ACT = f"{INTERNAL}act"
 """What a collapsed row does: ``A`` append, ``U`` update or else insert, ``u`` update or else nothing, ``D`` delete."""
@@ -63,12 +66,26 @@ class LandingRows:
         locations: Where Spark reads each.
         columns: The data columns; those that a file lacks are NULL in its rows.
         upsert: Whether rows without markers are upserts.
+        text: How text files are read; None where there are none.
     """
 
     files: Sequence[LandedFile]
     locations: Sequence[str]
     columns: Sequence[Column]
     upsert: bool
+    text: TextTable | None = None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Rows of some files, and what tells their place."""
+
+    frame: DataFrame
+    extension: str
+    number: Expression
+    row: Expression
+    size: Expression
+    modified: Expression
 
 
 def quoted(name: str) -> str:
@@ -105,42 +122,59 @@ def read_rows(spark: SparkSession, batch: LandingRows, algebra: Algebra) -> Data
         The data columns, and marker, file number and row index under internal names.
     """
     parts = []
-    for marked in (False, True):
+    for parquet, marked in product((True, False), (False, True)):
         chosen = [
             location
             for file, location in zip(batch.files, batch.locations, strict=True)
-            if isinstance(file.footer, Footer) and file.footer.marked is marked
+            if isinstance(file.footer, Footer) and file.footer.marked is marked and is_parquet(file.name) is parquet
         ]
         if chosen:
-            parts.append(_read_part(spark, batch, algebra, chosen, marked=marked))
+            read = _parquet_source if parquet else _text_source
+            parts.append(_read_part(read(spark, batch, chosen, marked=marked), batch, algebra, marked=marked))
     rows = parts[0]
     for part in parts[1:]:
         rows = rows.unionByName(part)
     return rows
 
 
-def _read_part(
-    spark: SparkSession, batch: LandingRows, algebra: Algebra, locations: Sequence[str], *, marked: bool
-) -> DataFrame:
+def _parquet_source(spark: SparkSession, batch: LandingRows, locations: Sequence[str], *, marked: bool) -> _Source:
     # Spark widens int32 to int64 when it reads; one type serves files whose markers differ in width.
     frame = spark.read.schema(read_schema(batch.columns, "long" if marked else None)).parquet(
         *map(_no_pattern, locations)
     )
     metadata = frame.metadataColumn("_metadata")
-    number = F.substring(metadata["file_name"], 1, 20).cast("bigint")
+    return _Source(
+        frame,
+        Parquet.extension,
+        number=F.substring(metadata["file_name"], 1, 20).cast("bigint"),
+        row=metadata["row_index"],
+        size=metadata["file_size"],
+        modified=F.unix_millis(metadata["file_modification_time"]),
+    )
+
+
+def _text_source(spark: SparkSession, batch: LandingRows, locations: Sequence[str], *, marked: bool) -> _Source:
+    assert batch.text is not None  # noqa: S101 - a text file whose metadata describe none has no footer
+    paths = [_no_pattern(location) for location in locations]
+    frame = read_text_files(spark, paths, batch.text, read_schema(batch.columns), marked=marked)
+    places = (frame[name] for name in (FILE_NUMBER, ROW_INDEX, FILE_SIZE, FILE_MODIFIED))
+    return _Source(frame, batch.text.text.extension, *places)
+
+
+def _read_part(source: _Source, batch: LandingRows, algebra: Algebra, *, marked: bool) -> DataFrame:
+    frame = source.frame
     marker = frame[quoted(ROW_MARKER)] if marked else F.lit(4 if batch.upsert else 0).cast("bigint")
-    row = metadata["row_index"]
-    fault = F.when(_replaced(batch, number, metadata), _raised(number, row, F.lit(REPLACED)))
+    fault = F.when(_replaced(batch, source), _raised(source, F.lit(REPLACED)))
     if marked:
         wrong = marker.isNull() | ~marker.isin(*_ALLOWED[algebra])
         what = F.concat(F.lit("has the row marker "), F.coalesce(marker.cast("string"), F.lit("NULL")))
-        fault = fault.when(wrong, _raised(number, row, what))
+        fault = fault.when(wrong, _raised(source, what))
     # In a filter, because a column that nobody asks for is never computed.
     return frame.where(fault.otherwise(F.expr("true"))).select(
         *(frame[quoted(column.name)] for column in batch.columns),
         marker.cast("int").alias(_MARKER),
-        number.alias(_NUMBER),
-        row.alias(_ROW),
+        source.number.alias(_NUMBER),
+        source.row.alias(_ROW),
     )
 
 
@@ -149,14 +183,14 @@ def _no_pattern(location: str) -> str:
     return re.sub(r"[\\{}\[\]*?]", r"\\\g<0>", location)
 
 
-def _replaced(batch: LandingRows, number: Expression, metadata: Expression) -> Expression:
+def _replaced(batch: LandingRows, source: _Source) -> Expression:
     """Tell whether the file of a row is another one, by size and time of change; one look into an array each."""
     first = batch.files[0].number
     sizes = _numbers(file.entry.size for file in batch.files)
     times = _numbers(int(file.entry.modified.timestamp() * 1000) for file in batch.files)
-    index = (number - F.lit(first)).cast("int")
-    drift = F.abs(F.unix_millis(metadata["file_modification_time"]) - F.get(times, index))
-    return (metadata["file_size"] != F.get(sizes, index)) | (drift > F.lit(_CLOCK_TOLERANCE_MS))
+    index = (source.number - F.lit(first)).cast("int")
+    drift = F.abs(source.modified - F.get(times, index))
+    return (source.size != F.get(sizes, index)) | (drift > F.lit(_CLOCK_TOLERANCE_MS))
 
 
 def _numbers(values: object) -> Expression:
@@ -165,9 +199,9 @@ def _numbers(values: object) -> Expression:
     return F.split(F.lit(text), ",").cast("array<bigint>")
 
 
-def _raised(number: Expression, row: Expression, what: Expression) -> Expression:
-    name = F.concat(F.lpad(number.cast("string"), 20, "0"), F.lit(".parquet"))
-    message = F.concat(F.lit("openmirror: file "), name, F.lit(" row "), row.cast("string"), F.lit(" "), what)
+def _raised(source: _Source, what: Expression) -> Expression:
+    name = F.concat(F.lpad(source.number.cast("string"), 20, "0"), F.lit(f".{source.extension}"))
+    message = F.concat(F.lit("openmirror: file "), name, F.lit(" row "), source.row.cast("string"), F.lit(" "), what)
     return F.raise_error(message).cast("boolean")
 
 

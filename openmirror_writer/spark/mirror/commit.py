@@ -62,7 +62,7 @@ _CONFLICTS = (
     "TABLE_OR_VIEW_ALREADY_EXISTS",
 )
 _FILE_NAME = re.compile(r"\d{20}\.[A-Za-z0-9]+")
-_OURS = re.compile(r"openmirror: file (\d{20}\.parquet) row \d+ has the row marker -?\w+")
+_OURS = re.compile(r"openmirror: file (\d{20}\.[A-Za-z0-9]+) row \d+ has the row marker -?\w+")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def run_commit(
         rows = None
         counts: dict[int | None, int] = {}
         if commit.files:
-            batch = LandingRows(commit.files, locations, commit.columns, commit.upsert)
+            batch = LandingRows(commit.files, locations, commit.columns, commit.upsert, commit.text)
             counts = _count(spark, batch, commit.algebra)
             rows = read_rows(spark, batch, commit.algebra)
         if before := properties_before(commit):

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from openmirror_writer.errors import OpenMirrorError, UnknownPositionError
-from openmirror_writer.formats import Footer, Parquet
+from openmirror_writer.errors import ApplyError, OpenMirrorError, SchemaRefusedError, UnknownPositionError
+from openmirror_writer.footers import read_footer
+from openmirror_writer.formats import Footer
 from openmirror_writer.spark.mirror.commit import DeltaTable, run_commit
 from openmirror_writer.spark.mirror.discover import landed_tables, mirrored_tables
 from openmirror_writer.spark.mirror.log import read_target, remove_table
@@ -28,7 +30,6 @@ from openmirror_writer.spark.mirror.steps import (
     CommitAnswer,
     Conflict,
     Done,
-    FooterAt,
     PassResult,
     ReadFooters,
     ReadTarget,
@@ -37,7 +38,7 @@ from openmirror_writer.spark.mirror.steps import (
     table_pass,
 )
 from openmirror_writer.storage import Steps, answer_to, listing, open_storage, perform
-from openmirror_writer.zone import LandingZone
+from openmirror_writer.zone import FolderState, LandingZone
 
 _FOOTER_THREADS = 16
 """Footers are waited for, not computed; 16 reads at a time are what one storage account answers gladly."""
@@ -179,8 +180,9 @@ class Mirror:
         match request:
             case ReadTarget(table):
                 return perform(self._target, read_target(table.target))
-            case ReadFooters(files):
-                return self._read_footers(files)
+            case ReadFooters(folder, numbers):
+                with ThreadPoolExecutor(min(_FOOTER_THREADS, len(numbers))) as pool:
+                    return list(pool.map(partial(self._read_footer, folder), numbers))
             case Commit():
                 return self._commit(request)
             case RemoveTarget(table, version):
@@ -188,17 +190,14 @@ class Mirror:
             case _:
                 return answer_to(self._zone.storage, request)  # type: ignore[arg-type]
 
-    def _read_footers(self, files: tuple[FooterAt, ...]) -> list[Footer | Unreadable | None]:
-        with ThreadPoolExecutor(min(_FOOTER_THREADS, len(files))) as pool:
-            return list(pool.map(self._read_footer, files))
-
-    def _read_footer(self, file: FooterAt) -> Footer | Unreadable | None:
+    def _read_footer(self, folder: FolderState, number: int) -> Footer | Unreadable | None:
+        path, entry = folder.data_path(number), folder.names.data[number]
         try:
-            footer = perform(self._zone.storage, Parquet().read_footer(file.path, file.size))
-        except UnknownPositionError as error:
-            standing = self._zone.storage.identity(file.path)
-            return Unreadable(error.message) if standing is not None and standing.identity == file.identity else None
-        return footer if footer is not None and footer.identity == file.identity else None
+            footer = perform(self._zone.storage, read_footer(folder, number))
+        except (UnknownPositionError, ApplyError, SchemaRefusedError) as error:
+            standing = self._zone.storage.identity(path)
+            return Unreadable(error.message) if standing is not None and standing.identity == entry.identity else None
+        return footer if footer is not None and footer.identity == entry.identity else None
 
     def _commit(self, commit: Commit) -> CommitAnswer:
         """Run the statement if the table is as it was planned on, and ask the log what became of it."""

@@ -255,8 +255,10 @@ def _columns_with(  # noqa: PLR0917 - all that speaks for or against a file
             return Stop("Replicating")
         span = f"{higher[0]}" if len(higher) == 1 else f"{higher[0]} to {higher[-1]}"
         return Stop("Replicating", f"file {number} is missing, {span} wait for it", data_file(number), absent=True)
-    fault = _fork(file, life, target, before) or _format_fault(file)
-    if fault is not None or isinstance(file.footer, Unreadable):
+    if isinstance(file.footer, Unreadable):
+        return Stop("Failed", file.footer.reason, file.name)
+    fault = _fork(file, life, target, before)
+    if fault is not None:
         return Stop("Failed", fault, file.name)
     try:
         own = columns_of(file.footer.columns)
@@ -290,12 +292,6 @@ def _fork(file: LandedFile, life: Life, target: TargetState, before: Sequence[La
         f"a fork: this file follows another file {file.number - 1} than the one applied, "
         "two writers were at work; drop_table, load again, and run one of them"
     )
-
-
-def _format_fault(file: LandedFile) -> str | None:
-    if not file.name.endswith(".parquet"):
-        return "only Parquet files are supported by this version"
-    return file.footer.reason if isinstance(file.footer, Unreadable) else None
 
 
 def _footer_fault(footer: Footer, columns: Sequence[Column], folder: FolderState) -> str | None:

@@ -116,13 +116,13 @@ class LandedFile:
 
     @property
     def identity(self) -> str:
-        """The batch id of its record; for foreign files the storage's identity."""
+        """What the chain names; for foreign files the storage's identity."""
         return self.entry.identity if self.batch is None else self.batch
 
     @property
     def batch(self) -> str | None:
-        """The batch id of its record; None if it has none."""
-        return self.footer.record.batch if isinstance(self.footer, Footer) and self.footer.record else None
+        """What the next file's record names as ``previous``; None if this one has no record."""
+        return self.footer.batch if isinstance(self.footer, Footer) else None
 
     @property
     def generation(self) -> str | None:

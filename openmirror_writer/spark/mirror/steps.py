@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError
+from openmirror_writer.footers import TextTable, is_parquet, text_table
 from openmirror_writer.formats import Footer
 from openmirror_writer.layout import GENERATION, MOVED, data_file, drop_record, sort_names
 from openmirror_writer.metadata import Generation, parse
@@ -62,19 +63,16 @@ class ReadTarget:
 
 
 @dataclass(frozen=True)
-class FooterAt:
-    """A data file whose footer is wanted: path below the zone's root, size and identity from the listing."""
-
-    path: str
-    size: int
-    identity: str
-
-
-@dataclass(frozen=True)
 class ReadFooters:
-    """Answered by one of ``Footer | Unreadable | None`` per file, in order; None: gone, or another file by now."""
+    """Answered by one of ``Footer | Unreadable | None`` per file, in order; None: gone, or another file by now.
 
-    files: tuple[FooterAt, ...]
+    Attributes:
+        folder: The listing that shows the files.
+        numbers: Of the files.
+    """
+
+    folder: FolderState
+    numbers: tuple[int, ...]
 
 
 Kind: TypeAlias = Literal["rebuild", "append", "upsert_only", "merge", "drop"]
@@ -103,6 +101,7 @@ class Commit:
         added: Those of them, the last ones, that the table has not yet; the statement adds them.
         upsert: Whether rows without markers are upserts.
         dropped: The time of a drop, else None.
+        text: How text files are read; None where the metadata describe none.
     """
 
     table: TableName
@@ -118,6 +117,7 @@ class Commit:
     keys_came: bool = False
     upsert: bool = False
     dropped: datetime | None = None
+    text: TextTable | None = None
 
 
 @dataclass(frozen=True)
@@ -350,6 +350,7 @@ def _statement(table: TableName, target: TargetState, folder: FolderState, life:
         added=() if life.rebuild else batch.columns[len(target.columns) :],
         keys_came=bool(keys) and not target.keys and not life.rebuild,
         upsert=upsert,
+        text=None if all(is_parquet(file.name) for file in batch.files) else text_table(metadata, folder.folder),
     )
 
 
@@ -380,8 +381,7 @@ def _landed(memory: _Memory, folder: FolderState, numbers: Sequence[int]) -> Ste
     entries = folder.names.data
     unread = [n for n in numbers if (n, entries[n].identity) not in memory.footers]
     if unread:
-        wanted = [FooterAt(folder.data_path(n), entries[n].size, entries[n].identity) for n in unread]
-        answers = yield ReadFooters(tuple(wanted))
+        answers = yield ReadFooters(folder, tuple(unread))
         for number, footer in zip(unread, answers, strict=True):
             if footer is None:
                 return None

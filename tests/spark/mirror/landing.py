@@ -97,7 +97,7 @@ class Folder:
         data = pa.RecordBatch.from_arrays(arrays, schema=self.columns)
         marked = any(row[0] is not None for row in rows)
         markers = pa.array([row[0] for row in rows], pa.int32()) if marked else None
-        return self.table.format.encode(self.columns, [ChangeBatch(data, markers)], Record(**{**told, **record}))
+        return self.table.format.begin(self.columns, [ChangeBatch(data, markers)]).finish(Record(**{**told, **record}))
 
     def write_foreign(self, number: int, *rows: Row, marker_type: pa.DataType | None = None) -> None:
         """Write a file as another publisher does: without a record."""

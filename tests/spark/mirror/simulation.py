@@ -208,8 +208,8 @@ class World:
                 return self._rename(source, target, identity)
             case ReadTarget():
                 return self.target.state if self.target else TargetState()
-            case ReadFooters(files):
-                return [self._footer(file.path, file.identity) for file in files]
+            case ReadFooters(folder, numbers):
+                return [self._footer(folder.data_path(n), folder.names.data[n].identity) for n in numbers]
             case RemoveTarget(_, version):
                 if self.target and self.target.state.dropped and self.target.state.version == version:
                     self.target = None

@@ -1,0 +1,134 @@
+"""The cells of a file before they are written: the one that these options cannot write is found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from openmirror_writer.errors import InvalidRowError
+from openmirror_writer.formats.text.columns import TEXT, to_text, unwritable_values, value_bytes
+from openmirror_writer.formats.text.dialect import Dialect, is_utf_8, transcode
+from openmirror_writer.schema import ROW_MARKER, type_text
+
+
+@dataclass(frozen=True)
+class _BadCell:
+    row: int
+    column: str
+    reason: str
+
+
+def refuse_unwritable(
+    dialect: Dialect,
+    rows: pa.RecordBatch,
+    markers: pa.Int32Array,
+    *,
+    table: str | None = None,
+    keys: Sequence[str] = (),
+    first_row: int = 0,
+) -> None:
+    """Refuse rows that hold a value which cannot be written, or would read back as another one.
+
+    Args:
+        dialect: How they are to be written.
+        rows: The data columns.
+        markers: One per row.
+        table: For the error.
+        keys: The key columns, for the error.
+        first_row: What the first row counts as in the error.
+
+    Raises:
+        InvalidRowError: The first such row, with its key, column, value and type.
+    """
+    bad = min(_bad_cells(dialect, rows, markers), key=lambda cell: cell.row, default=None)
+    if bad is None:
+        return
+    values = markers if bad.column == ROW_MARKER else rows.column(bad.column)
+    msg = f"this value cannot be written to the column {bad.column!r}: {bad.reason}"
+    raise InvalidRowError(
+        msg,
+        table=table,
+        row=first_row + bad.row,
+        key={name: rows.column(name)[bad.row].as_py() for name in keys} or None,
+        column=bad.column,
+        value=_python_value(values, bad.row),
+        type=type_text(values.type),
+    )
+
+
+def _bad_cells(dialect: Dialect, rows: pa.RecordBatch, markers: pa.Int32Array) -> Iterator[_BadCell]:
+    """Yield the first bad cell of each column and reason."""
+    for name, values in zip([*rows.schema.names, ROW_MARKER], [*rows.columns, markers], strict=True):
+        for odd, reason in _oddities(dialect, values):
+            row = pc.index(odd, pa.scalar(value=True)).as_py()
+            if row >= 0:
+                yield _BadCell(row, name, reason)
+
+
+def _oddities(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
+    """Yield masks of cells that cannot be written, each with its reason; NULL is none of them."""
+    unwritable = unwritable_values(values)
+    if unwritable is not None:
+        yield unwritable
+        return  # its text is not defined
+    is_text = pa.types.is_string(values.type)
+    if not dialect.quote:
+        yield from _null_twins(dialect, values if is_text else to_text(values))
+    if is_text:
+        yield from _unprotected(dialect, values)
+        yield from _outside_encoding(dialect, values)
+
+
+def _null_twins(dialect: Dialect, texts: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
+    reason = f"without a quote the text {dialect.null_value!r} is NULL; give quote=, or another null_value="
+    yield pc.equal(texts, pa.scalar(dialect.null_value, texts.type)), reason
+    yield pc.equal(escaped(dialect, texts.cast(TEXT)), pa.scalar(dialect.null_value, TEXT)), reason
+
+
+def _unprotected(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
+    for char in dialect.unwritable:
+        if char.encode() in value_bytes(values):
+            if dialect.quote:
+                reason = (
+                    f"it holds the quote {char!r}, and there is no escape=; {dialect.quote!r} as escape= doubles it"
+                )
+            else:
+                reason = f"it holds {char!r}, and neither quote= nor escape= protects it; give one"
+            yield pc.match_substring(values, char), reason
+
+
+def _outside_encoding(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
+    encoding = dialect.encoding
+    if is_utf_8(encoding) or transcode(value_bytes(values.drop_null()).decode(), encoding) is not None:
+        return
+    fits = [value is None or transcode(value, encoding) is not None for value in values.to_pylist()]
+    yield pc.invert(pa.array(fits, pa.bool_())), f"{encoding} lacks a character of it; use encoding='UTF-8'"
+
+
+def escaped(dialect: Dialect, texts: pa.Array[Any]) -> pa.Array[Any]:
+    """Return text values with an escape before each character that needs one, still without quotes.
+
+    Args:
+        dialect: How they are to be written.
+        texts: Without characters that cannot be written.
+    """
+    if not dialect.escape:
+        return texts
+    data = value_bytes(texts)
+    for char in dialect.escape + dialect.unsafe.replace(dialect.escape, ""):  # the escape first, or it is escaped twice
+        if char.encode() in data:
+            texts = pc.replace_substring(texts, char, dialect.escape + char)
+    return texts
+
+
+def _python_value(values: pa.Array[Any], row: int) -> object:
+    try:
+        return values[row].as_py()
+    except (OverflowError, ValueError):  # a date or a moment that Python does not hold
+        kind = values.type
+        naive = values.cast(pa.timestamp(kind.unit)) if pa.types.is_timestamp(kind) else values
+        return naive.slice(row, 1).cast(pa.string())[0].as_py()
