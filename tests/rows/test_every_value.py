@@ -207,7 +207,7 @@ def uuids(draw: st.DrawFn) -> tuple[str, Any, Any]:
 TAKERS = {family: [column for column in COLUMN_TYPES if family in takes(column)] for family in ARROW}
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(arrays(), st.data())
 def test_an_arrow_value_reads_back_equal_or_is_refused(
     given_array: tuple[str, pa.Array[Any], list[Any]], data: st.DataObject
