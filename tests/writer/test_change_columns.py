@@ -79,7 +79,7 @@ def test_what_a_row_brings_of_a_column_that_went_is_not_lost(zone: LandingZone) 
         ({"id": "int32", "v": "string"}, "7.4"),
         ({"id": "int64", "V": "string"}, "7.5"),
         ({"v": "string"}, "7.6"),
-        ({"id": "int64", "v": "time"}, "known: decimal"),
+        ({"id": "int64", "v": "datetime"}, "known: decimal"),
     ],
 )
 def test_a_refused_change_leaves_writer_and_zone_as_they_were(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from openmirror_writer.errors import InvalidRowError
-from openmirror_writer.formats.text.columns import TEXT, to_text, unwritable_values, value_bytes
+from openmirror_writer.formats.text.columns import TEXT, may_stand_as, to_text, unwritable_values, value_bytes
 from openmirror_writer.formats.text.dialect import Dialect, is_utf_8, transcode
 from openmirror_writer.schema import ROW_MARKER, type_text
 
@@ -22,51 +22,83 @@ class _BadCell:
     reason: str
 
 
-def refuse_unwritable(
-    dialect: Dialect,
-    rows: pa.RecordBatch,
-    markers: pa.Int32Array,
-    *,
-    table: str | None = None,
-    keys: Sequence[str] = (),
-    first_row: int = 0,
-) -> None:
+@dataclass(frozen=True)
+class Rows:
+    """Rows to be written, and what names them in errors.
+
+    Attributes:
+        data: The data columns.
+        markers: One per row.
+        table: Of the error.
+        keys: The key columns.
+        first_row: What the first row counts as.
+    """
+
+    data: pa.RecordBatch
+    markers: pa.Int32Array
+    table: str | None = None
+    keys: Sequence[str] = ()
+    first_row: int = 0
+
+
+def refuse_unwritable(dialect: Dialect, rows: Rows) -> None:
     """Refuse rows that hold a value which cannot be written, or would read back as another one.
 
-    Args:
-        dialect: How they are to be written.
-        rows: The data columns.
-        markers: One per row.
-        table: For the error.
-        keys: The key columns, for the error.
-        first_row: What the first row counts as in the error.
+    Characters that the encoding lacks are `refuse_outside_encoding`'s.
 
     Raises:
         InvalidRowError: The first such row, with its key, column, value and type.
     """
-    bad = min(_bad_cells(dialect, rows, markers), key=lambda cell: cell.row, default=None)
+    _refuse_first(_bad_cells(dialect, rows), rows)
+
+
+def refuse_outside_encoding(dialect: Dialect, rows: Rows) -> None:
+    """Refuse rows that hold a character which the encoding lacks.
+
+    Raises:
+        InvalidRowError: The first such row, with its key, column, value and type.
+    """
+    if is_utf_8(dialect.encoding):
+        return
+    reason = f"{dialect.encoding} lacks a character of it; use encoding='UTF-8'"
+    texts = [
+        (name, rows.data.column(name))
+        for name, kind in zip(rows.data.schema.names, rows.data.schema.types, strict=True)
+        if pa.types.is_string(kind)
+    ]
+    masks = [(name, _outside(dialect.encoding, values)) for name, values in texts]
+    _refuse_first((_BadCell(row, name, reason) for name, odd in masks if (row := _first(odd)) is not None), rows)
+
+
+def _refuse_first(cells: Iterable[_BadCell], rows: Rows) -> None:
+    bad = min(cells, key=lambda cell: cell.row, default=None)
     if bad is None:
         return
-    values = markers if bad.column == ROW_MARKER else rows.column(bad.column)
+    values = rows.markers if bad.column == ROW_MARKER else rows.data.column(bad.column)
     msg = f"this value cannot be written to the column {bad.column!r}: {bad.reason}"
     raise InvalidRowError(
         msg,
-        table=table,
-        row=first_row + bad.row,
-        key={name: rows.column(name)[bad.row].as_py() for name in keys} or None,
+        table=rows.table,
+        row=rows.first_row + bad.row,
+        key={name: rows.data.column(name)[bad.row].as_py() for name in rows.keys} or None,
         column=bad.column,
         value=_python_value(values, bad.row),
         type=type_text(values.type),
     )
 
 
-def _bad_cells(dialect: Dialect, rows: pa.RecordBatch, markers: pa.Int32Array) -> Iterator[_BadCell]:
+def _bad_cells(dialect: Dialect, rows: Rows) -> Iterator[_BadCell]:
     """Yield the first bad cell of each column and reason."""
-    for name, values in zip([*rows.schema.names, ROW_MARKER], [*rows.columns, markers], strict=True):
+    for name, values in zip([*rows.data.schema.names, ROW_MARKER], [*rows.data.columns, rows.markers], strict=True):
         for odd, reason in _oddities(dialect, values):
-            row = pc.index(odd, pa.scalar(value=True)).as_py()
-            if row >= 0:
+            row = _first(odd)
+            if row is not None:
                 yield _BadCell(row, name, reason)
+
+
+def _first(odd: pa.BooleanArray | None) -> int | None:
+    row = -1 if odd is None else pc.index(odd, pa.scalar(value=True)).as_py()
+    return None if row < 0 else row
 
 
 def _oddities(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
@@ -75,18 +107,19 @@ def _oddities(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.Bool
     if unwritable is not None:
         yield unwritable
         return  # its text is not defined
-    is_text = pa.types.is_string(values.type)
-    if not dialect.quote:
-        yield from _null_twins(dialect, values if is_text else to_text(values))
-    if is_text:
+    if not dialect.quote and may_stand_as(dialect.null_value, values.type):
+        yield from _null_twins(dialect, values)
+    if pa.types.is_string(values.type):
         yield from _unprotected(dialect, values)
-        yield from _outside_encoding(dialect, values)
 
 
-def _null_twins(dialect: Dialect, texts: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
+def _null_twins(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
+    null = pa.scalar(dialect.null_value, TEXT)
+    texts = to_text(values)
     reason = f"without a quote the text {dialect.null_value!r} is NULL; give quote=, or another null_value="
-    yield pc.equal(texts, pa.scalar(dialect.null_value, texts.type)), reason
-    yield pc.equal(escaped(dialect, texts.cast(TEXT)), pa.scalar(dialect.null_value, TEXT)), reason
+    yield pc.equal(texts, null), reason
+    if dialect.escape and dialect.escape in dialect.null_value:
+        yield pc.equal(escaped(dialect, texts), null), reason
 
 
 def _unprotected(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
@@ -101,12 +134,11 @@ def _unprotected(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.B
             yield pc.match_substring(values, char), reason
 
 
-def _outside_encoding(dialect: Dialect, values: pa.Array[Any]) -> Iterator[tuple[pa.BooleanArray, str]]:
-    encoding = dialect.encoding
-    if is_utf_8(encoding) or transcode(value_bytes(values.drop_null()).decode(), encoding) is not None:
-        return
+def _outside(encoding: str, values: pa.Array[Any]) -> pa.BooleanArray | None:
+    if transcode(value_bytes(values.drop_null()).decode(), encoding) is not None:
+        return None
     fits = [value is None or transcode(value, encoding) is not None for value in values.to_pylist()]
-    yield pc.invert(pa.array(fits, pa.bool_())), f"{encoding} lacks a character of it; use encoding='UTF-8'"
+    return pc.invert(pa.array(fits, pa.bool_()))
 
 
 def escaped(dialect: Dialect, texts: pa.Array[Any]) -> pa.Array[Any]:

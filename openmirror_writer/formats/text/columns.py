@@ -61,6 +61,8 @@ _DATA_TYPES: Mapping[pa.DataType, str] = {
 }
 _FIRST_DAY, _LAST_DAY = date.min, date.max
 _FIRST_MOMENT, _LAST_MOMENT = datetime.min, datetime.max  # noqa: DTZ901 - text has no zone
+_IN_TYPED_TEXT = frozenset("0123456789+-.: true false abcdef")
+"""All characters that numbers, dates, booleans and bytes are written with."""
 _HEX = r"^(?:[0-9A-Fa-f]{2})*$"
 _DIGITS = r"^-?[0-9]+$"
 
@@ -130,6 +132,13 @@ def to_text(values: pa.Array[Any]) -> pa.Array[Any]:
     return values.cast(TEXT)
 
 
+def may_stand_as(text: str, kind: pa.DataType) -> bool:
+    """Return whether a value of this type could have this text; False is certain."""
+    if pa.types.is_string(kind):
+        return True
+    return set(text) <= _IN_TYPED_TEXT and (bool(text) or pa.types.is_binary(kind))
+
+
 def unwritable_values(values: pa.Array[Any]) -> tuple[pa.BooleanArray, str] | None:
     """Find the values of a column that have no text.
 
@@ -137,9 +146,11 @@ def unwritable_values(values: pa.Array[Any]) -> tuple[pa.BooleanArray, str] | No
         True for each of them, and the reason; None if all have one.
     """
     if pa.types.is_floating(values.type):
-        odd = pc.invert(pc.is_finite(values))
+        finite = pc.is_finite(values)
+        if pc.all(finite, min_count=0).as_py():
+            return None
         reason = "text has no form for NaN and infinities that the documents name; write NULL, or use Parquet"
-        return (odd, reason) if pc.any(odd).as_py() else None
+        return pc.invert(finite), reason
     if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
         first, last = _extremes(values.type)
         odd = pc.or_(pc.less(values, first), pc.greater(values, last))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import SchemaRefusedError, shorten
-from openmirror_writer.formats.text.cells import refuse_unwritable
+from openmirror_writer.formats.text.cells import Rows, refuse_outside_encoding, refuse_unwritable
 from openmirror_writer.formats.text.columns import data_type
 from openmirror_writer.formats.text.compression import TextCompression, check_compression, compressed
 from openmirror_writer.formats.text.dialect import Dialect
@@ -103,7 +103,9 @@ class DelimitedText(Dialect):
                 character that the encoding lacks; without a quote the text of NULL; without an escape a quote, or
                 without both a separator or a newline.
         """
-        refuse_unwritable(self, batch.rows, markers_of(batch), table=table, keys=keys, first_row=first_row)
+        rows = Rows(batch.rows, markers_of(batch), table, keys, first_row)
+        refuse_unwritable(self, rows)
+        refuse_outside_encoding(self, rows)
 
     def encode(
         self, columns: pa.Schema, batches: Sequence[ChangeBatch], *, table: str | None = None, keys: Sequence[str] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import InvalidRowError
-from openmirror_writer.formats.text.cells import escaped, refuse_unwritable
-from openmirror_writer.formats.text.columns import TEXT, to_text
+from openmirror_writer.formats.text.cells import Rows, escaped, refuse_outside_encoding, refuse_unwritable
+from openmirror_writer.formats.text.columns import TEXT, may_stand_as, to_text
 from openmirror_writer.formats.text.dialect import Dialect, is_utf_8, transcode
 from openmirror_writer.schema import ROW_MARKER
 
@@ -24,25 +24,36 @@ def encode_rows(
 ) -> bytes:
     """Return header and rows in the dialect's encoding, see `DelimitedText.encode`."""
     header = dialect.header(columns.names)
-    markers = [markers_of(batch) for batch in batches]
-    row = 0
-    for batch, marked in zip(batches, markers, strict=True):
-        refuse_unwritable(dialect, batch.rows, marked, table=table, keys=keys, first_row=row)
-        row += batch.num_rows
-    if not row:
+    chunks = list(_chunks(columns, batches, table, keys))
+    if not chunks:
         msg = "a text file without a row is never published: the service stops the table at it; write no file"
         raise InvalidRowError(msg, table=table)
-    rows = pa.Table.from_batches([batch.rows for batch in batches], schema=columns)
-    marked_rows = rows.append_column(pa.field(ROW_MARKER, pa.int32()), pa.chunked_array(markers, pa.int32()))
-    chunks = marked_rows.combine_chunks().to_batches(max_chunksize=_CHUNK_ROWS)
+    for chunk in chunks:
+        refuse_unwritable(dialect, chunk)
     text = b"".join([header.encode(), *(_joined(dialect, chunk) for chunk in chunks)])
     if is_utf_8(dialect.encoding):
         return text
     data = transcode(text.decode(), dialect.encoding)
-    if data is None:  # each value by itself fits: only an encoding with shifts could get here
-        msg = f"{dialect.encoding} cannot hold the rows of this file together; use encoding='UTF-8'"
-        raise InvalidRowError(msg, table=table)
-    return data
+    if data is not None:
+        return data
+    for chunk in chunks:
+        refuse_outside_encoding(dialect, chunk)
+    # Each value by itself fits: only an encoding with shifts could get here.
+    msg = f"{dialect.encoding} cannot hold the rows of this file together; use encoding='UTF-8'"
+    raise InvalidRowError(msg, table=table)
+
+
+def _chunks(
+    columns: pa.Schema, batches: Sequence[ChangeBatch], table: str | None, keys: Sequence[str]
+) -> Iterator[Rows]:
+    rows = pa.Table.from_batches([batch.rows for batch in batches], schema=columns)
+    markers = pa.chunked_array([markers_of(batch) for batch in batches], pa.int32())
+    marked = rows.append_column(pa.field(ROW_MARKER, pa.int32()), markers)
+    first_row = 0
+    for chunk in marked.combine_chunks().to_batches(max_chunksize=_CHUNK_ROWS):
+        data = pa.RecordBatch.from_arrays(chunk.columns[:-1], schema=columns)
+        yield Rows(data, chunk.column(ROW_MARKER), table, keys, first_row)  # type: ignore[arg-type] # int32, as said
+        first_row += chunk.num_rows
 
 
 def markers_of(batch: ChangeBatch) -> pa.Int32Array:
@@ -50,9 +61,9 @@ def markers_of(batch: ChangeBatch) -> pa.Int32Array:
     return batch.markers if batch.markers is not None else pa.array([0] * batch.num_rows, pa.int32())
 
 
-def _joined(dialect: Dialect, chunk: pa.RecordBatch) -> pa.Buffer:
+def _joined(dialect: Dialect, chunk: Rows) -> pa.Buffer:
     """Return the rows of a chunk, each with its row separator, in UTF-8."""
-    cells = [_cells(dialect, column) for column in chunk.columns]
+    cells = [_cells(dialect, column) for column in [*chunk.data.columns, chunk.markers]]
     cells[-1] = _join(cells[-1], _text(dialect.row_separator), separator="")
     rows = _join(*cells, separator=dialect.column_separator, null=dialect.null_value)
     rows_in_one_piece: pa.Buffer = rows.buffers()[2]  # type: ignore[assignment] # of text, it is there
@@ -66,6 +77,8 @@ def _cells(dialect: Dialect, column: pa.Array[Any]) -> pa.Array[Any]:
     texts = to_text(column)
     if pa.types.is_binary(column.type):
         return _quoted(dialect, texts)
+    if not may_stand_as(dialect.null_value, column.type):
+        return texts
     is_null_text = pc.equal(texts, _text(dialect.null_value))
     if pc.any(is_null_text).as_py():
         texts = pc.if_else(is_null_text, _quoted(dialect, texts), texts)
