@@ -246,7 +246,7 @@ def test_a_table_that_fails_stops_no_other_and_all_before_its_bad_file_is_applie
     for name in ("drift", "empty", "fork", "gap", "good"):
         assert bench.rows(f"dbo/{name}") == [(1, "a")]
     assert "row 1 has the row marker 3" in (report.tables["marker"].reason or "")
-    assert "integer in this file" in (report.tables["drift"].reason or "")
+    assert "Incoming type integer" in (report.tables["drift"].reason or "")
     with pytest.raises(ApplyError, match="column 'id'"):
         report.raise_for_failures()
 
@@ -315,7 +315,7 @@ def test_a_required_column_that_becomes_nullable_is_refused(bench: Bench) -> Non
     folder.columns = schema(id=pa.int64(), v=pa.string())
     folder.write(3, (0, 3, "c"))
     reason = bench.mirror.run_once().tables["orders"].reason or ""
-    assert "column 'id' is long not null in the table and long in this file" in reason
+    assert "column 'id'. Incoming type long, existing type long not null (rule 7.4)" in reason
 
 
 def test_a_long_backlog_takes_several_commits_and_a_file_without_rows_is_applied(
