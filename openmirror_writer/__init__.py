@@ -19,7 +19,7 @@ from openmirror_writer.errors import (
     TableGoneError,
     UnknownPositionError,
 )
-from openmirror_writer.formats import Parquet
+from openmirror_writer.formats import DelimitedText, Parquet
 from openmirror_writer.lifecycle import drop_table, replace_table
 from openmirror_writer.metadata import PartnerEvents, SourceInfo
 from openmirror_writer.replay import replay
@@ -32,6 +32,7 @@ __all__ = [
     "Change",
     "ChangeBatch",
     "ConcurrentWriterError",
+    "DelimitedText",
     "Finding",
     "InvalidRowError",
     "LandingTable",

@@ -20,6 +20,7 @@ PUBLIC_NAMES = [
     "Change",
     "ChangeBatch",
     "ConcurrentWriterError",
+    "DelimitedText",
     "Finding",
     "InvalidRowError",
     "LandingTable",

@@ -283,13 +283,6 @@ def test_a_key_column_must_be_in_the_file() -> None:
     assert "'nr'" in (found.stop.reason or "")
 
 
-def test_text_files_are_refused() -> None:
-    file = LandedFile(1, "00000000000000000001.csv", Entry("e1", 1, NOW), landed(1).footer)
-    found = batch(TargetState(), file)
-    assert found.stop is not None
-    assert found.stop.file == "00000000000000000001.csv"
-
-
 @pytest.mark.parametrize(
     ("ranges", "upsert", "algebra"),
     [

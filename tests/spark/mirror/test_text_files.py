@@ -1,0 +1,97 @@
+"""The mirror on tables of delimited text: the same rows as `replay`, file by file, and what it stops at."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openmirror_writer import LandingZone, Writer, replay
+from openmirror_writer.formats import DelimitedText
+from openmirror_writer.layout import data_file
+from openmirror_writer.spark import Mirror
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = {
+    "id": "int64",
+    "v": "string",
+    "d": "date",
+    "t": "timestamp_ntz",
+    "f": "float64",
+    "b": "binary",
+    "u": "uint8",
+    "yes": "bool",
+}
+FORMATS = {
+    "csv": DelimitedText(),
+    "tsv": DelimitedText("\t", "\n", "'", "/", null_value="NULL", encoding="UTF-16", extension="tsv"),
+    "bare": DelimitedText("|", "\r", "", "\\", null_value="\\N", encoding="windows-1252", compression="gzip"),
+}
+
+
+def row(number: int, value: str | None) -> dict[str, Any]:
+    return {
+        "id": number,
+        "v": value,
+        "d": None if value is None else date(2024, 2, 29),
+        "t": datetime(2024, 2, 29, 23, 59, 59, number),  # noqa: DTZ001
+        "f": 0.1 * number,
+        "b": bytes([number, 255]),
+        "u": 255,
+        "yes": number % 2 == 0,
+    }
+
+
+def _order(found: dict[str, Any]) -> tuple[int, str]:
+    return found["id"], found["v"] or ""
+
+
+def in_delta(spark: SparkSession, target: Path, table: str) -> list[dict[str, Any]]:
+    rows = spark.read.format("delta").load(f"{target}/dbo/{table}").collect()
+    found = [{k: bytes(v) if isinstance(v, bytearray) else v for k, v in r.asDict().items()} for r in rows]
+    return sorted(found, key=_order)
+
+
+def in_replay(zone: LandingZone, table: str) -> list[dict[str, Any]]:
+    return sorted(replay(zone)[table].to_pylist(), key=_order)
+
+
+def test_text_of_any_format_is_mirrored_row_by_row(spark: SparkSession, tmp_path: Path) -> None:
+    zone, target = LandingZone(tmp_path / "zone"), tmp_path / "lake"
+    mirror = Mirror(spark, zone, target)
+    for table, text in FORMATS.items():
+        line = "é|\\" if table == "bare" else "é\r\nnext\tline"
+        writer = Writer(zone.table(table, key_columns=["id"], columns=COLUMNS, format=text))
+        writer.initial_load([row(1, "a"), row(2, "quoted \"b\", 'c' / \\ |"), row(3, None)], position=1)
+        writer.upsert([row(2, line), row(4, "NULL")], position=2)
+        writer.delete([{"id": 1}], position=3)
+    mirror.run_once().raise_for_failures()
+    for table, text in FORMATS.items():
+        Writer(zone.table(table, columns=COLUMNS, format=text)).insert([row(4, "")], position=4)
+    report = mirror.run_once()
+    report.raise_for_failures()
+    for table in FORMATS:
+        assert in_delta(spark, target, table) == in_replay(zone, table)
+        assert [found["id"] for found in in_delta(spark, target, table)] == [2, 3, 4, 4]
+        assert report.tables[table].last_file == 4
+
+
+def test_a_text_file_that_cannot_be_read_stops_its_table_until_it_is_mended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    zone, target = LandingZone(tmp_path / "zone"), tmp_path / "lake"
+    mirror = Mirror(spark, zone, target)
+    table = zone.table("orders", key_columns=["id"], columns={"id": "int64", "v": "string"}, format=DelimitedText())
+    Writer(table).upsert([{"id": 1, "v": "a"}], position=1)
+    bad = table.path(data_file(2, "csv"))
+    zone.storage.create(bad, b'id,v,__rowMarker__\r\nx,"b",4\r\n')
+    report = mirror.run_once().tables["orders"]
+    assert (report.status, report.file, report.last_file) == ("Failed", bad, 1)
+    assert report.reason is not None
+    assert "this text is no value of the column 'id'" in report.reason
+    zone.storage.delete(bad)
+    zone.storage.create(bad, b'id,v,__rowMarker__\r\n2,"b",4\r\n')
+    mirror.run_once().raise_for_failures()
+    assert in_delta(spark, target, "orders") == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
