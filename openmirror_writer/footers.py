@@ -14,6 +14,7 @@ from openmirror_writer.formats import (
     Parquet,
     columns_of,
     footer_of,
+    is_parquet,
     read_rows,
     read_sidecar,
     sha256_of,
@@ -58,11 +59,6 @@ def text_table(metadata: TableMetadata | None, folder: str) -> TextTable | None:
         msg = "delimited text has no types of its own: add SchemaDefinition with the name and DataType of each column"
         raise SchemaRefusedError(msg, file=file)
     return TextTable(text, columns_of(metadata.schema_definition, file=file))
-
-
-def is_parquet(path: str) -> bool:
-    """Return whether the name of a data file is that of a Parquet file; all others are text."""
-    return path.endswith(f".{Parquet.extension}")
 
 
 def read_footer(folder: FolderState, number: int, declared: TextTable | None = None) -> Steps[Footer | None]:

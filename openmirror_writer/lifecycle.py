@@ -87,6 +87,7 @@ def replace_table(
     Raises:
         OpenMirrorError: The mirrored database has not dropped the table within ``timeout``.
         ConcurrentWriterError: Somebody has begun to load the table anew meanwhile; nothing of that is dropped.
+        SchemaRefusedError: The note of the replacement in the zone cannot be read.
         StorageError: The storage failed, or new files came as fast as they were deleted.
     """
     perform(table.zone.storage, beginning_replacement(table))
@@ -107,6 +108,7 @@ def beginning_replacement(table: LandingTable) -> Steps[None]:
 
     Raises:
         ConcurrentWriterError: See `replace_table`.
+        SchemaRefusedError: See `replace_table`.
         StorageError: See `replace_table`.
     """
     standing = yield from _generation(table)
@@ -129,7 +131,11 @@ def beginning_replacement(table: LandingTable) -> Steps[None]:
 
 
 def ending_replacement(table: LandingTable) -> Steps[None]:
-    """Let writers in again; a protocol, see `replace_table`."""
+    """Let writers in again; a protocol, see `replace_table`.
+
+    Raises:
+        StorageError: The storage failed.
+    """
     path = replacement_record(table.label)
     content = yield from reading(path)
     if content is not None:

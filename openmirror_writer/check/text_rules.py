@@ -8,27 +8,16 @@ from collections.abc import Iterator
 from openmirror_writer.check.findings import Finding
 from openmirror_writer.check.json_text import JsonObject
 from openmirror_writer.errors import shorten
+from openmirror_writer.formats.text.columns import ARROW_TYPES
+from openmirror_writer.formats.text.dialect import COLUMN_SEPARATORS, ESCAPES, QUOTES, ROW_SEPARATORS
 from openmirror_writer.schema import ROW_MARKER
 
 _PARQUET = "parquet"
-_TYPES = (
-    "Double",
-    "Single",
-    "Int16",
-    "Int32",
-    "Int64",
-    "DateTime",
-    "IDate",
-    "ITime",
-    "String",
-    "Boolean",
-    "ByteArray",
-)
 _ALLOWED = {
-    "RowSeparator": ("5.3", ("\r\n", "\n", "\r")),
-    "ColumnSeparator": ("5.4", (",", ";", "|", "\t")),
-    "QuoteCharacter": ("5.5", ('"', "'", "")),
-    "EscapeCharacter": ("5.6", ("\\", "/", '"', "")),
+    "RowSeparator": ("5.3", ROW_SEPARATORS),
+    "ColumnSeparator": ("5.4", COLUMN_SEPARATORS),
+    "QuoteCharacter": ("5.5", QUOTES),
+    "EscapeCharacter": ("5.6", ESCAPES),
 }
 
 
@@ -135,9 +124,9 @@ def _column_findings(name: str, column: JsonObject) -> Iterator[Finding]:
     if isinstance(kind, str) and kind.lower().startswith(("decimal", "numeric")):
         message = f"the column {name!r} is {kind}, and text has no decimal"
         yield Finding("error", "5.10", message, "publish Parquet, or declare String or Double")
-    elif kind not in _TYPES:
+    elif kind not in ARROW_TYPES:
         message = f"the DataType of the column {name!r} is {shorten(kind)}"
-        yield Finding("error", "5.9", message, f"write one of {', '.join(_TYPES)}")
+        yield Finding("error", "5.9", message, f"write one of {', '.join(ARROW_TYPES)}")
     if nullable is not None and not isinstance(nullable, bool):
         message = f"IsNullable of the column {name!r} is {shorten(nullable)}"
         yield Finding("error", "2.16", message, "write true or false, without quotes")

@@ -39,14 +39,14 @@ class Parquet:
         compression: ``snappy`` (default), ``zstd``, ``gzip`` or ``none``.
         extension: Of its files' names, without the dot.
         carries_record: True: a file's record is in the file.
-        holds_no_rows: True: a file of zero rows is valid.
+        can_be_empty: True: a file of zero rows is valid.
     """
 
     compression: Compression = "snappy"
 
     extension = "parquet"
     carries_record = True
-    holds_no_rows = True
+    can_be_empty = True
 
     def __post_init__(self) -> None:
         """Refuse a compression that the service does not read.
@@ -120,6 +120,11 @@ class Parquet:
         """
         content = yield from read_tail(path, size)
         return None if content is None else footer_of(content, path)
+
+
+def is_parquet(path: str) -> bool:
+    """Return whether the name of a data file is that of a Parquet file; all others are text."""
+    return path.endswith(f".{Parquet.extension}")
 
 
 class Encoding:

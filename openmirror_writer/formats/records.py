@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from openmirror_writer.formats.parquet import Parquet
+from openmirror_writer.formats.parquet import Parquet, is_parquet
 from openmirror_writer.layout import Folder, sidecar_file
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.storage import Steps, reading
@@ -39,13 +39,11 @@ class FileRecord:
     """What a data file that stands in the zone says of itself.
 
     Attributes:
-        identity: Of the object that was read.
         record: None if another publisher wrote the file.
         batch: What the next file's record names as ``previous``; None if another publisher wrote the file.
         sha256: Of the whole content, hexadecimal; None of Parquet, which carries its record inside.
     """
 
-    identity: str
     record: Record | None
     batch: str | None
     sha256: str | None
@@ -81,15 +79,15 @@ def read_record(path: str, size: int, number: int, around: Surroundings) -> Step
     Raises:
         UnknownPositionError: It is no file of its format, or its record is damaged or of a newer version.
     """
-    if path.endswith(f".{Parquet.extension}"):
+    if is_parquet(path):
         footer = yield from Parquet().read_footer(path, size)
-        return None if footer is None else FileRecord(footer.identity, footer.record, footer.batch, None)
+        return None if footer is None else FileRecord(footer.record, footer.batch, None)
     content = yield from reading(path)
     if content is None or len(content.data) != size:
         return None
     sha256 = sha256_of(content.data)
     record = yield from read_sidecar(number, sha256, around)
-    return FileRecord(content.identity, record, sha256 if record else None, sha256)
+    return FileRecord(record, sha256 if record else None, sha256)
 
 
 def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record | None]:

@@ -7,8 +7,8 @@ import dataclasses
 import pyarrow as pa
 
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.footers import TextTable, is_parquet
-from openmirror_writer.formats import DelimitedText, Parquet, columns_of, definition_of, text_of
+from openmirror_writer.footers import TextTable
+from openmirror_writer.formats import DelimitedText, Parquet, columns_of, definition_of, is_parquet, text_of
 from openmirror_writer.layout import METADATA
 from openmirror_writer.zone import FolderState, LandingTable
 

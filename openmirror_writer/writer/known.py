@@ -33,8 +33,7 @@ class KnownColumns:
         """
         self.current = current
         self._keys = keys
-        self._of = table
-        self._table = table.label
+        self._table = table
 
     @property
     def schema(self) -> pa.Schema | None:
@@ -43,11 +42,11 @@ class KnownColumns:
 
     def full_rows(self) -> Needs:
         """Return what rows need that bring every column of the source."""
-        return full_rows(self._now.schema, self._keys, self._table, self._now.left_out)
+        return full_rows(self._now.schema, self._keys, self._table.label, self._now.left_out)
 
     def delete_rows(self) -> Needs:
         """Return what rows of a delete need."""
-        return delete_rows(self._now.schema, self._keys, self._table)
+        return delete_rows(self._now.schema, self._keys, self._table.label)
 
     @contextmanager
     def told_by(self, rows: Rows, is_new: Callable[[], bool]) -> Iterator[Rows]:
@@ -66,7 +65,7 @@ class KnownColumns:
         if self.current is not None:
             yield rows
             return
-        schema, source = inferred_columns(rows, self._keys, self._of)
+        schema, source = inferred_columns(rows, self._keys, self._table)
         self.current = None if schema is None else FileColumns(schema)
         try:
             yield source
@@ -88,17 +87,17 @@ class KnownColumns:
         """
         try:
             declared = declared_columns(columns)
-            self._of.format.check_columns(declared)
+            self._table.format.check_columns(declared)
         except SchemaRefusedError as error:
-            error.table = self._table
+            error.table = self._table.label
             raise
         if is_new or self.current is None:
-            check_keys(self._keys, declared, table=self._table)
+            check_keys(self._keys, declared, table=self._table.label)
             return FileColumns(declared)
-        if not self._of.format.carries_record:
-            refuse_other_text(self._of, declared, as_read_back(self.current.schema, self._of), self._of.folder)
+        if not self._table.format.carries_record:
+            refuse_other_text(self._table, declared, as_read_back(self.current.schema, self._table), self._table.folder)
             return FileColumns(declared)
-        return follow(self.current.schema, declared, self._keys, table=self._table)
+        return follow(self.current.schema, declared, self._keys, table=self._table.label)
 
     @property
     def _now(self) -> FileColumns:

@@ -122,7 +122,8 @@ class Writer:
         After a crash call it again with the same rows in the same order: those that stand are compared and skipped.
 
         Args:
-            rows: All rows, or none: then a file of no rows is published, for which the columns must be known.
+            rows: All rows, or none: then a Parquet file of no rows is published, for
+                which the columns must be known; of text no file is.
             position: Where changes go on.
 
         Raises:
@@ -406,7 +407,7 @@ class Writer:
 
     def _publish_all(self, files: list[FileContent]) -> None:
         for content in files:
-            if not content.rows and not self._table.format.holds_no_rows:
+            if not content.rows and not self._table.format.can_be_empty:
                 pass  # an initial load of no rows: there is nothing to publish
             elif self._worker is not None:
                 self._gate.guarded(self._worker.submit, content)

@@ -6,7 +6,7 @@ import csv
 import io
 import struct
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -112,6 +112,7 @@ def _can_be_read_back(value: str | None, text: DelimitedText) -> bool:
 @example(DelimitedText(), ["", None, '"', "\\", '\\"', "a\r\nb", "\r", "\n"])
 @example(DelimitedText(quote="", null_value="\\\\"), ["\\"])
 @example(DelimitedText(quote="", escape='"', null_value="x"), ['"', ",", None, '",\r\n"'])
+@example(DelimitedText(quote="", encoding="ascii"), ["¥", ""])
 def test_every_value_comes_back_or_is_refused(text: DelimitedText, values: list[str | None]) -> None:
     refused = [row for row, value in enumerate(values) if not _can_be_read_back(value, text)]
     null_id = text.null_value in {"0", "4"} and not text.quote  # then the ids or markers are the text of NULL
@@ -451,10 +452,11 @@ def test_nan_and_infinities_are_refused(kind: str, value: float) -> None:
     assert "no form for NaN and infinities" in _refused(DelimitedText(), kind, value).message
 
 
-@pytest.mark.parametrize("value", [date.min - timedelta(0), None])
-def test_years_that_have_four_digits_are_no_error(value: date | None) -> None:
+@pytest.mark.parametrize("value", [date.min, date.max, None])
+def test_years_of_four_digits_come_back(value: date | None) -> None:
     columns = declared_columns({"v": "date"})
-    DelimitedText().check_rows(_batch(columns, [{"v": value}]))
+    data = DelimitedText().encode(columns, [_batch(columns, [{"v": value}])])
+    assert DelimitedText().read(data, columns, "t/1").column("v").to_pylist() == [value]
 
 
 @pytest.mark.parametrize(

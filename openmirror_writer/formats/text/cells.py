@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -44,30 +45,27 @@ class Rows:
 def refuse_unwritable(dialect: Dialect, rows: Rows) -> None:
     """Refuse rows that hold a value which cannot be written, or would read back as another one.
 
-    Characters that the encoding lacks are `refuse_outside_encoding`'s.
-
     Raises:
         InvalidRowError: The first such row, with its key, column, value and type.
     """
-    _refuse_first(_bad_cells(dialect, rows), rows)
+    _refuse_first(chain(_bad_cells(dialect, rows), _outside_cells(dialect, rows)), rows)
 
 
-def refuse_outside_encoding(dialect: Dialect, rows: Rows) -> None:
-    """Refuse rows that hold a character which the encoding lacks.
+def is_writable_but_for_encoding(dialect: Dialect, rows: Rows) -> bool:
+    """Return whether only characters that the encoding lacks can keep the rows from being written."""
+    return next(_bad_cells(dialect, rows), None) is None
 
-    Raises:
-        InvalidRowError: The first such row, with its key, column, value and type.
-    """
+
+def _outside_cells(dialect: Dialect, rows: Rows) -> Iterator[_BadCell]:
+    """Yield the first cell of each column that holds a character which the encoding lacks."""
     if is_utf_8(dialect.encoding):
         return
     reason = f"{dialect.encoding} lacks a character of it; use encoding='UTF-8'"
-    texts = [
-        (name, rows.data.column(name))
-        for name, kind in zip(rows.data.schema.names, rows.data.schema.types, strict=True)
-        if pa.types.is_string(kind)
-    ]
-    masks = [(name, _outside(dialect.encoding, values)) for name, values in texts]
-    _refuse_first((_BadCell(row, name, reason) for name, odd in masks if (row := _first(odd)) is not None), rows)
+    for name, values in zip(rows.data.schema.names, rows.data.columns, strict=True):
+        if pa.types.is_string(values.type):
+            row = _first(_outside(dialect.encoding, values))
+            if row is not None:
+                yield _BadCell(row, name, reason)
 
 
 def _refuse_first(cells: Iterable[_BadCell], rows: Rows) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from openmirror_writer.column_types import text_type
 from openmirror_writer.errors import SchemaRefusedError
 from openmirror_writer.metadata import ColumnDefinition, SchemaDefinition
 from openmirror_writer.schema import ROW_MARKER, check_column_names, type_text
@@ -49,16 +50,6 @@ ARROW_TYPES: Mapping[str, pa.DataType] = {
 }
 """Each ``DataType`` of the documents, and the Arrow type that it is read as."""
 
-_NARROWER: Mapping[pa.DataType, str] = {  # types without a DataType of their own; the next one that holds all values
-    pa.int8(): "Int16",
-    pa.uint8(): "Int16",
-    pa.uint16(): "Int32",
-    pa.uint32(): "Int64",
-}
-_DATA_TYPES: Mapping[pa.DataType, str] = {
-    **{kind: name for name, kind in ARROW_TYPES.items() if name != "ITime"},
-    **_NARROWER,
-}
 _FIRST_DAY, _LAST_DAY = date.min, date.max
 _FIRST_MOMENT, _LAST_MOMENT = datetime.min, datetime.max  # noqa: DTZ901 - text has no zone
 _IN_TYPED_TEXT = frozenset("0123456789+-.: true false abcdef")
@@ -74,12 +65,11 @@ def data_type(column: pa.Field[Any]) -> str:
         SchemaRefusedError: There is none that holds its values; with the ways out.
     """
     kind = column.type
-    if pa.types.is_timestamp(kind) and kind.unit in {"us", "ms"}:
-        return "DateTime"
-    if kind not in _DATA_TYPES:
+    found = text_type(kind)
+    if found is None:
         msg = f"the column {column.name!r} is {type_text(kind)}, which delimited text cannot hold: {_way_out(kind)}"
         raise SchemaRefusedError(msg, column=column.name, type=type_text(kind))
-    return _DATA_TYPES[kind]
+    return found
 
 
 def definition_of(columns: pa.Schema) -> SchemaDefinition:

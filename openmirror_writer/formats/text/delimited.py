@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import SchemaRefusedError, shorten
-from openmirror_writer.formats.text.cells import Rows, refuse_outside_encoding, refuse_unwritable
+from openmirror_writer.formats.text.cells import Rows, refuse_unwritable
 from openmirror_writer.formats.text.columns import data_type
 from openmirror_writer.formats.text.compression import TextCompression, check_compression, compressed
 from openmirror_writer.formats.text.dialect import Dialect
@@ -50,14 +50,14 @@ class DelimitedText(Dialect):
         compression: ``none`` (default), ``gzip`` or ``zstd``. The extension stays: how the service expects compressed
             text to be named is not documented, a reader tells by the first bytes.
         carries_record: False: a file's record stands beside the file.
-        holds_no_rows: False: the service stops a table at a text file without rows.
+        can_be_empty: False: the service stops a table at a text file without rows.
     """
 
     extension: str = CSV
     compression: TextCompression = "none"
 
     carries_record = False
-    holds_no_rows = False
+    can_be_empty = False
 
     def __post_init__(self) -> None:
         """Refuse options that the service does not read, and such as could not be read back.
@@ -103,9 +103,7 @@ class DelimitedText(Dialect):
                 character that the encoding lacks; without a quote the text of NULL; without an escape a quote, or
                 without both a separator or a newline.
         """
-        rows = Rows(batch.rows, markers_of(batch), table, keys, first_row)
-        refuse_unwritable(self, rows)
-        refuse_outside_encoding(self, rows)
+        refuse_unwritable(self, Rows(batch.rows, markers_of(batch), table, keys, first_row))
 
     def encode(
         self, columns: pa.Schema, batches: Sequence[ChangeBatch], *, table: str | None = None, keys: Sequence[str] = ()

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import InvalidRowError
-from openmirror_writer.formats.text.cells import Rows, escaped, refuse_outside_encoding, refuse_unwritable
+from openmirror_writer.formats.text.cells import Rows, escaped, is_writable_but_for_encoding, refuse_unwritable
 from openmirror_writer.formats.text.columns import TEXT, may_stand_as, to_text
 from openmirror_writer.formats.text.dialect import Dialect, is_utf_8, transcode
 from openmirror_writer.schema import ROW_MARKER
@@ -28,16 +28,15 @@ def encode_rows(
     if not chunks:
         msg = "a text file without a row is never published: the service stops the table at it; write no file"
         raise InvalidRowError(msg, table=table)
+    if all(is_writable_but_for_encoding(dialect, chunk) for chunk in chunks):
+        text = b"".join([header.encode(), *(_joined(dialect, chunk) for chunk in chunks)])
+        if is_utf_8(dialect.encoding):
+            return text
+        data = transcode(text.decode(), dialect.encoding)
+        if data is not None:
+            return data
     for chunk in chunks:
         refuse_unwritable(dialect, chunk)
-    text = b"".join([header.encode(), *(_joined(dialect, chunk) for chunk in chunks)])
-    if is_utf_8(dialect.encoding):
-        return text
-    data = transcode(text.decode(), dialect.encoding)
-    if data is not None:
-        return data
-    for chunk in chunks:
-        refuse_outside_encoding(dialect, chunk)
     # Each value by itself fits: only an encoding with shifts could get here.
     msg = f"{dialect.encoding} cannot hold the rows of this file together; use encoding='UTF-8'"
     raise InvalidRowError(msg, table=table)

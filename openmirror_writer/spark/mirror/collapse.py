@@ -28,8 +28,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody knows
 from pyspark.sql.types import StructType
 
-from openmirror_writer.footers import TextTable, is_parquet
-from openmirror_writer.formats import Footer, Parquet
+from openmirror_writer.footers import TextTable
+from openmirror_writer.formats import Footer, Parquet, is_parquet
 from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.spark.mirror.columns import INTERNAL, Column
 from openmirror_writer.spark.mirror.plan import Algebra

@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError
-from openmirror_writer.footers import TextTable, is_parquet, text_table
-from openmirror_writer.formats import Footer
+from openmirror_writer.footers import TextTable, text_table
+from openmirror_writer.formats import Footer, is_parquet
 from openmirror_writer.layout import GENERATION, MOVED, data_file, drop_record, sort_names
 from openmirror_writer.metadata import Generation, parse
 from openmirror_writer.spark.mirror.columns import Column
