@@ -2,6 +2,9 @@
 
 Each file's record names the one before as ``previous``. The service moves processed files away, which frees their
 names: a writer that was paused can publish under a number that was taken before. Only the chain tells such a file.
+
+The record of a text file stands beside it, and goes with the folder that is dropped. A file that was on its way then
+comes without one, into whatever life the folder has by now.
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ class Chained(Protocol):
     @property
     def batch(self) -> str:
         """What tells this file's content from any other under its number: what the chain names, else the identity."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its record, if it has one, stands beside it and can be lost."""
 
 
 File = TypeVar("File", bound=Chained)
@@ -80,7 +87,8 @@ def follow(files: Iterable[File], start: int = 1) -> Chain[File]:
 
 def _follows(file: Chained, before: Chained | None) -> bool:
     if file.record is None:
-        return True  # a foreign publisher tells nothing but the number
+        # A foreign publisher tells nothing but the number; of text behind one of ours nobody can tell whose it is.
+        return before is None or before.record is None or not file.is_text
     if before is None:
         return (file.record.previous is None) == (file.number == 1)
     return file.record.previous == (before.batch if before.record else FOREIGN)

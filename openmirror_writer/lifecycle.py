@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from openmirror_writer.errors import ConcurrentWriterError, OpenMirrorError, SchemaRefusedError, StorageError
-from openmirror_writer.layout import DROPPING, GENERATION, drop_record, replacement_record
-from openmirror_writer.metadata import Generation, Replacement, parse
+from openmirror_writer.layout import DROPPING, GENERATION, data_number, drop_record, replacement_record
+from openmirror_writer.metadata import Dropped, Generation, Replacement, parse
 from openmirror_writer.storage import (
     Created,
     Entry,
@@ -19,6 +19,7 @@ from openmirror_writer.storage import (
     perform,
     reading,
     removing,
+    replacing,
 )
 from openmirror_writer.zone import LandingTable
 
@@ -36,6 +37,7 @@ def drop_table(table: LandingTable) -> None:
         table: From `LandingZone.table`; its keys and columns do not matter.
 
     Raises:
+        SchemaRefusedError: The note of earlier drops in the zone cannot be read.
         StorageError: The storage failed, or new files came as fast as they were deleted.
     """
     perform(table.zone.storage, dropping(table))
@@ -45,6 +47,7 @@ def dropping(table: LandingTable) -> Steps[None]:
     """Drop a table; a protocol, see `drop_table`.
 
     Raises:
+        SchemaRefusedError: See `drop_table`.
         StorageError: See `drop_table`.
     """
     tombstone = table.path(DROPPING)
@@ -87,7 +90,7 @@ def replace_table(
     Raises:
         OpenMirrorError: The mirrored database has not dropped the table within ``timeout``.
         ConcurrentWriterError: Somebody has begun to load the table anew meanwhile; nothing of that is dropped.
-        SchemaRefusedError: The note of the replacement in the zone cannot be read.
+        SchemaRefusedError: The note of the replacement, or of earlier drops, in the zone cannot be read.
         StorageError: The storage failed, or new files came as fast as they were deleted.
     """
     perform(table.zone.storage, beginning_replacement(table))
@@ -117,7 +120,7 @@ def beginning_replacement(table: LandingTable) -> Steps[None]:
         content = yield from reading(path)
         if content is not None:
             noted = parse(Replacement, content.data, file=path).generation
-            if standing is not None and standing != noted:
+            if standing is not None and standing != noted and (yield from _has_data(table)):
                 msg = (
                     "the table is being replaced, and a writer has begun to load it anew: drop_table it if that is to "
                     "go, then call replace_table again"
@@ -152,6 +155,12 @@ def _generation(table: LandingTable) -> Steps[str | None]:
         return None
 
 
+def _has_data(table: LandingTable) -> Steps[bool]:
+    """Return whether a data file stands in the folder: a writer that was refused may leave all else there."""
+    names = (yield from listing(table.folder)).files
+    return any(data_number(name) is not None for name in names)
+
+
 def _standing(table: LandingTable) -> Steps[dict[str, Entry]]:
     """Return every file below the table's folder, also in folders that are none of ours."""
     found: dict[str, Entry] = {}
@@ -180,17 +189,16 @@ def _note_drop(table: LandingTable) -> Steps[None]:
         # A foreign folder, or an earlier drop came as far as this, or the file names no life: the mirror drops the
         # table all the same where other tables remain.
         return
-    note = Generation(generation=standing).to_bytes()
     path = drop_record(table.label)
     for _ in range(10):
-        answer = yield from creating(path, note)
-        if isinstance(answer, Created):
+        content = yield from reading(path)
+        if content is None:
+            yield from creating(path, Dropped(generation=standing).to_bytes())
+            continue
+        noted = parse(Dropped, content.data, file=path)
+        if noted.holds(standing):
             return
-        if isinstance(answer, Exists):
-            older = yield from reading(path)
-            if older is not None and older.data == note:
-                return
-            if older is not None:
-                yield from deleting(path, older.identity)
+        more = Dropped(generation=standing, earlier=(*noted.earlier, noted.generation))
+        yield from replacing(path, more.to_bytes(), content.identity)
     msg = "the storage does not keep the note of the drop: call drop_table again"
     raise StorageError(msg, table=table.label, file=path, retryable=True)

@@ -188,6 +188,30 @@ class Generation(BaseModel):
         return self.model_dump_json().encode()
 
 
+class Dropped(BaseModel):
+    """``_openmirror/dropped-<table>.json``: which lives of a table's folder were dropped on purpose.
+
+    A mirror that was stopped meanwhile may hold any of them.
+
+    Attributes:
+        generation: The last one.
+        earlier: Those before it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    generation: str = Field(min_length=1)
+    earlier: tuple[str, ...] = ()
+
+    def holds(self, generation: str | None) -> bool:
+        """Return whether that life was dropped on purpose."""
+        return generation == self.generation or generation in self.earlier
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content, JSON in UTF-8, without what is empty."""
+        return self.model_dump_json(exclude_defaults=True).encode()
+
+
 class Replacement(BaseModel):
     """``_openmirror/replacing-<table>.json``: a table is being replaced.
 

@@ -17,7 +17,7 @@ from openmirror_writer.chain import Chain, follow, is_of_generation
 from openmirror_writer.changes import RowMarker
 from openmirror_writer.errors import ApplyError, SchemaRefusedError
 from openmirror_writer.footers import read_file
-from openmirror_writer.formats import Footer
+from openmirror_writer.formats import Footer, is_parquet
 from openmirror_writer.layout import MOVED, data_number
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import Record
@@ -59,6 +59,11 @@ class LandingFile:
     def batch(self) -> str:
         """What tells this file's content from any other under its number: what the chain names, else the identity."""
         return self.footer.batch or self.footer.identity
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is delimited text."""
+        return not is_parquet(self.path)
 
 
 @dataclass(frozen=True)
@@ -250,6 +255,12 @@ def _fault(
         return ApplyError(msg, table=label, file=recorded.path)
     if chain.fork is not None:
         before = chain.files[-1].path if chain.files else "the beginning of the table"
+        if chain.fork.record is None:
+            msg = (
+                f"this file has no record, and {before} has one: it came late, after a drop of the table, or somebody "
+                "deleted the record beside it; delete the file, or drop the table and load it again"
+            )
+            return ApplyError(msg, table=label, file=chain.fork.path)
         msg = f"this file does not continue {before}: two writers have published; delete the file that is not yours"
         return ApplyError(msg, table=label, file=chain.fork.path)
     if ours and not chain.files:

@@ -13,6 +13,7 @@ class File:
     number: int
     record: Record | None
     batch: str
+    is_text: bool = False
 
 
 def ours(number: int, batch: str, previous: str | None, generation: str = "g") -> File:
@@ -20,8 +21,8 @@ def ours(number: int, batch: str, previous: str | None, generation: str = "g") -
     return File(number, Record(writer="w", phase="following", by="test", **fields), batch)
 
 
-def foreign(number: int) -> File:
-    return File(number, None, f"identity of {number}")
+def foreign(number: int, *, is_text: bool = False) -> File:
+    return File(number, None, f"identity of {number}", is_text)
 
 
 A, B, C = ours(1, "a", None), ours(2, "b", "a"), ours(3, "c", "b")
@@ -65,6 +66,14 @@ def test_a_foreign_file_follows_any_and_is_named_as_foreign():
     two = foreign(2)
     assert follow([A, two, behind]).files == (A, two, behind)
     assert follow([A, two, C]).fork is C
+
+
+def test_text_without_a_record_does_not_follow_a_file_with_one():
+    """It may be of a life of the folder that was dropped, together with its record."""
+    late = foreign(3, is_text=True)
+    assert (follow([A, B, late]).files, follow([A, B, late]).fork) == ((A, B), late)
+    texts = (foreign(1, is_text=True), foreign(2, is_text=True))
+    assert follow(texts).files == texts
 
 
 def test_from_a_later_start_the_first_file_may_name_any():

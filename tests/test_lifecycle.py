@@ -32,6 +32,7 @@ from openmirror_writer.layout import (
     replacement_record,
 )
 from openmirror_writer.lifecycle import beginning_replacement, dropping, ending_replacement
+from openmirror_writer.metadata import Dropped, Generation, Replacement, parse
 from openmirror_writer.storage import CreateFile, DeleteFile, Lost, Request, Steps, answer_to
 from openmirror_writer.zone import LandingTable
 
@@ -145,12 +146,17 @@ def test_a_folder_of_another_publisher_is_dropped_without_a_note(zone: LandingZo
     assert note(table) is None
 
 
-def test_the_note_of_an_earlier_drop_is_replaced(orders: LandingTable) -> None:
+def test_the_note_of_a_drop_keeps_those_of_earlier_ones(orders: LandingTable) -> None:
+    """A mirror that was stopped all the time holds the first life, and has to learn that it was dropped."""
+    first = generation(orders)
     drop_table(orders)
     Writer(orders).upsert([A])
     second = generation(orders)
     drop_table(orders)
-    assert note(orders) == second
+    dropped = parse(Dropped, note(orders) or b"", file="")
+    assert [dropped.holds(parse(Generation, life, file="").generation) for life in (first, second)] == [True, True]
+    assert not dropped.holds("another")
+    assert not dropped.holds(None)
 
 
 def test_the_tombstone_comes_first_and_goes_last(orders: LandingTable) -> None:
@@ -366,16 +372,30 @@ def test_a_replacement_that_was_killed_anywhere_is_finished_by_the_next(zone: La
 
 
 def test_a_table_that_was_loaded_anew_meanwhile_is_not_dropped(orders: LandingTable) -> None:
-    opened = LandingZone(orders.zone.storage).table("orders", schema_name="sales", key_columns=["id"])
-    drop_table(orders)
-    early = Writer(opened)
-    assert drive(orders, beginning_replacement)
-    early.upsert([A])
+    orders.zone.storage.create(replacement_record(orders.label), Replacement(generation="an earlier life").to_bytes())
     before = standing(orders)
     with pytest.raises(ConcurrentWriterError, match="begun to load it anew") as caught:
         replace_table(orders, is_dropped=lambda: True)
     assert caught.value.table == "sales.orders"
     assert standing(orders) == before
+
+
+def test_a_writer_that_was_opened_before_begins_nothing_while_the_table_is_replaced(orders: LandingTable) -> None:
+    drop_table(orders)
+    early = Writer(orders)
+    assert drive(orders, beginning_replacement)
+    with pytest.raises(TableGoneError, match="call replace_table again"):
+        early.upsert([A])
+    assert standing(orders) == {}
+
+
+def test_what_a_refused_writer_left_does_not_keep_a_replacement(orders: LandingTable) -> None:
+    """The replacement began between its two looks at the note: its marker stands, and no data."""
+    assert drive(orders, beginning_replacement)
+    orders.zone.storage.create(orders.path(GENERATION), Generation(generation="left").to_bytes())
+    replace_table(orders, is_dropped=lambda: True)
+    assert (standing(orders), replacement(orders)) == ({}, None)
+    Writer(orders).upsert([A])
 
 
 def test_a_folder_of_another_publisher_is_replaced(zone: LandingZone) -> None:

@@ -69,6 +69,11 @@ class SeenFile:
         """What tells this file's content from any other under its number."""
         return self.record.batch if self.record else self.entry.identity
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is no Parquet."""
+        return not self.path.lower().endswith(_PARQUET)
+
 
 @dataclass(frozen=True)
 class SeenTable:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from openmirror_writer.formats.parquet import Parquet, is_parquet
 from openmirror_writer.layout import Folder, sidecar_file
+from openmirror_writer.position import compare
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.storage import Steps, reading
 
@@ -94,7 +95,8 @@ def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record
     """Read the record that stands beside a text file.
 
     Two writers that publish the same rows under one number leave two records of one content. Any of them is true, but
-    one of an earlier life of the folder says nothing of this one.
+    one of an earlier life of the folder says nothing of this one. Of several true ones the furthest counts: the writer
+    that made the file may have called its position durable.
 
     Args:
         number: Of the file.
@@ -102,11 +104,12 @@ def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record
         around: The folder of its table; records of its generation come first.
 
     Returns:
-        None if there is none: another publisher wrote the file.
+        None if there is none: another publisher wrote the file. Of positions without an order, any.
 
     Raises:
         UnknownPositionError: A record is damaged, or of a newer version.
     """
+    own: Record | None = None
     other: Record | None = None
     for name in around.names.sidecars.get((number, sha256), ()):
         path = f"{around.folder}/{name}"
@@ -115,6 +118,12 @@ def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record
             continue
         record = parse_record(content.data, file=path)
         if record.generation == around.generation:
-            return record
+            own = _further(own, record)
         other = other or record
-    return other
+    return own or other
+
+
+def _further(one: Record | None, other: Record) -> Record:
+    if one is None or one.position is None or compare(one.position, other.position) == -1:
+        return other
+    return one

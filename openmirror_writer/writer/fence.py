@@ -37,7 +37,7 @@ from openmirror_writer.position import Position
 from openmirror_writer.record import Pending, Phase, Record, new_id, parse_record
 from openmirror_writer.storage import Created, Entry, Exists, Steps, creating, listing, reading, replacing
 from openmirror_writer.writer.cut import FileContent, Progress
-from openmirror_writer.writer.resume import Resumed
+from openmirror_writer.writer.resume import Resumed, refuse_replacement
 from openmirror_writer.zone import FolderState, LandingTable, look, moved_files
 
 PROOF_SECONDS = 5.0
@@ -287,12 +287,14 @@ class Fence:
         """Give the folder its ``_generation.json``, or adopt the one that another writer gave it."""
         path = self._table.path(GENERATION)
         for _ in range(1 + _RESENDS):
+            yield from refuse_replacement(self._table)
             yield from creating(path, Generation(generation=new_id()).to_bytes())
             started = self._clock()
             state = yield from look(self._table.folder)
             if state.generation is None:
                 continue
             self._check_still_first(state)
+            yield from refuse_replacement(self._table)  # begun since, it takes the marker for one that it has to drop
             self._has_metadata = state.metadata is not None  # a drop since the opening took it away
             if state.metadata is not None:
                 self._check_keys(state.metadata)

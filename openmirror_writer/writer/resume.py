@@ -127,6 +127,21 @@ def skip_of(record: Record) -> Skip | None:
     return Skip.of(record.pending)
 
 
+def refuse_replacement(table: LandingTable) -> Steps[None]:
+    """Refuse to begin a life of the folder before the mirrored database has dropped the last one; see `replace_table`.
+
+    Raises:
+        TableGoneError: The table is being replaced.
+    """
+    path = replacement_record(table.label)
+    if (yield from reading(path)) is not None:
+        msg = (
+            "this table is being replaced, and nobody has said yet that the mirrored database dropped the old one: "
+            "call replace_table again, which waits for it"
+        )
+        raise TableGoneError(msg, table=table.label, file=path)
+
+
 def _clear_leftovers(state: FolderState) -> Steps[None]:
     """Delete temporary files of killed processes."""
     others = [*state.names.data.values(), *state.names.special.values()]
@@ -175,7 +190,7 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
     if history is not None:
         msg = "the folder has a history but no data file, so nothing tells the next number: run drop_table, load again"
         raise TableGoneError(msg, table=table.label, file=history)
-    yield from _refuse_replacement(table)
+    yield from refuse_replacement(table)
     yield from _refuse_case_twins(table)
     if table.columns is not None:
         check_keys(keys, table.columns, table=table.label)
@@ -193,16 +208,6 @@ def _open_empty(state: FolderState, table: LandingTable, keys: tuple[str, ...], 
         proof_at,
         _keys_came(state, keys),
     )
-
-
-def _refuse_replacement(table: LandingTable) -> Steps[None]:
-    path = replacement_record(table.label)
-    if (yield from reading(path)) is not None:
-        msg = (
-            "this table is being replaced, and nobody has said yet that the mirrored database dropped the old one: "
-            "call replace_table again, which waits for it"
-        )
-        raise TableGoneError(msg, table=table.label, file=path)
 
 
 def _history(state: FolderState) -> Steps[str | None]:

@@ -14,13 +14,13 @@ import time
 from tests.simulation.mirrors import MirrorModel, MirrorWorld, SimMirror, settle_mirrors
 from tests.simulation.settle import settle
 from tests.simulation.source import SOURCES
-from tests.simulation.world import DAY, FAULTS, Model, Process, SimDropper, SimWriter, World
+from tests.simulation.world import DAY, FAULTS, FORMATS, Model, Process, SimDropper, SimReplacer, SimWriter, World
 
 
 def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120) -> World:
     """Writers, a drop, an operator, the service and a clock."""
     rng = random.Random(seed)
-    world = World(rng.choice(SOURCES), model, fickle=rng.random() < 0.2)
+    world = World(rng.choice(SOURCES), model, fickle=rng.random() < 0.2, format=FORMATS[seed % 2])
     repairs = 1 if rng.random() < 0.3 else 0
     writers, drops_left, faults = 3, drops if rng.random() < 0.5 else 0, 3
     fault_rate, pause_rate = rng.choice((0.0, 0.05, 0.15)), rng.choice((0.02, 0.1, 0.25))
@@ -33,7 +33,7 @@ def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120)
             world.start(SimWriter(world, name, max_calls=rng.choice((1, 2, 3, 99)), rng=random.Random(rng.random())))
         if drops_left and rng.random() < 0.03:
             drops_left -= 1
-            world.start(SimDropper(world))
+            world.start(rng.choice((SimDropper, SimReplacer))(world))
         if repairs and rng.random() < 0.06:
             repairs -= 1
             world.operator_deletes_last()
@@ -63,7 +63,7 @@ def random_mirror_history(seed: int, model: MirrorModel, *, steps: int = 120) ->
     """Mirrors that are paused and killed at any request, with writers and drops at work."""
 
     rng = random.Random(seed)
-    world = MirrorWorld(rng.choice(SOURCES), model)
+    world = MirrorWorld(rng.choice(SOURCES), model, FORMATS[seed % 2])
     writers, drops, crashes = 4, rng.choice((0, 1, 2)), 3
     sticky = rng.choice((0.5, 0.8, 0.95))
     current: Process | None = None
@@ -78,7 +78,7 @@ def random_mirror_history(seed: int, model: MirrorModel, *, steps: int = 120) ->
                 world.run_to_end(process)
         elif drops and chance < 0.09:
             drops -= 1
-            process = world.start(SimDropper(world))
+            process = world.start(rng.choice((SimDropper, SimReplacer))(world))
             if rng.random() < 0.7:
                 world.run_to_end(process)
         elif chance < 0.12:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.simulation.mirrors import MirrorWorld, SimMirror, settle_mirrors
 from tests.simulation.settle import settle
 from tests.simulation.source import SOURCES
-from tests.simulation.world import DAY, FAULTS, Model, SimDropper, SimWriter, World
+from tests.simulation.world import DAY, FAULTS, FORMATS, Model, SimDropper, SimReplacer, SimWriter, World
 
 _WRITERS = 4
 _FAULTS = 3
@@ -25,9 +25,9 @@ class WriterMachine(RuleBasedStateMachine):
 
     model = Model()
 
-    @initialize(source=st.sampled_from(SOURCES), fickle=st.booleans())
-    def begin(self, source, fickle):
-        self.world = World(source, self.model, fickle=fickle)
+    @initialize(source=st.sampled_from(SOURCES), fickle=st.booleans(), format=st.sampled_from(FORMATS))
+    def begin(self, source, fickle, format):
+        self.world = World(source, self.model, fickle=fickle, format=format)
         self.faults = 0
 
     @precondition(lambda self: self.world.readings < _WRITERS)
@@ -48,9 +48,9 @@ class WriterMachine(RuleBasedStateMachine):
         self.world.pass_time(seconds)
 
     @precondition(lambda self: not self.world.drops)
-    @rule(steps=st.integers(0, 30))
-    def drop_starts(self, steps):
-        self._go(self.world.start(SimDropper(self.world)), steps, "none")
+    @rule(what=st.sampled_from((SimDropper, SimReplacer)), steps=st.integers(0, 30))
+    def drop_starts(self, what, steps):
+        self._go(self.world.start(what(self.world)), steps, "none")
 
     @precondition(lambda self: self.world.processes)
     @rule(who=st.integers(0, 4), steps=st.integers(0, 12), fault=st.sampled_from(FAULTS))
@@ -102,9 +102,9 @@ class WriterMachine(RuleBasedStateMachine):
 class MirrorMachine(RuleBasedStateMachine):
     """Up to three mirrors on one table, with writers and drops at work, in any order."""
 
-    @initialize(source=st.sampled_from(SOURCES), calls=st.sampled_from((1, 3, 99)))
-    def begin(self, source, calls):
-        self.world = MirrorWorld(source)
+    @initialize(source=st.sampled_from(SOURCES), calls=st.sampled_from((1, 3, 99)), format=st.sampled_from(FORMATS))
+    def begin(self, source, calls, format):
+        self.world = MirrorWorld(source, format=format)
         self.crashes = 0
         self._writer(calls)
 
@@ -129,9 +129,9 @@ class MirrorMachine(RuleBasedStateMachine):
         self._go(self.world.processes[who % len(self.world.processes)], steps, fault)
 
     @precondition(lambda self: self.world.drops < 2)
-    @rule(steps=st.sampled_from((1, 3, 6, 99)))
-    def drop_starts(self, steps):
-        self._go(self.world.start(SimDropper(self.world)), steps, "none")
+    @rule(what=st.sampled_from((SimDropper, SimReplacer)), steps=st.sampled_from((1, 3, 6, 99)))
+    def drop_starts(self, what, steps):
+        self._go(self.world.start(what(self.world)), steps, "none")
 
     @rule(seconds=st.sampled_from((6.0, 8 * DAY)))
     def time_passes(self, seconds):

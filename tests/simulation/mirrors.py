@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from openmirror_writer.errors import OpenMirrorError, UnknownPositionError
-from openmirror_writer.formats import Footer, footer_of
+from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError, UnknownPositionError
+from openmirror_writer.footers import read_footer
+from openmirror_writer.formats import DelimitedText, Footer, Parquet
 from openmirror_writer.replay import replay
 from openmirror_writer.spark.mirror.columns import columns_of
 from openmirror_writer.spark.mirror.state import TableName, TargetState, Unreadable, unpack
@@ -22,12 +23,12 @@ from openmirror_writer.spark.mirror.steps import (
     Skipped,
     table_pass,
 )
-from openmirror_writer.storage import Content, Created, CreateFile, DeleteFile, RenameFile
-from openmirror_writer.zone import LandingZone
+from openmirror_writer.storage import Created, CreateFile, DeleteFile, RenameFile
+from openmirror_writer.zone import FolderState, LandingZone
 from tests.simulation.settle import last_writer_ends
 from tests.simulation.source import COLUMNS, Row, Source, apply, sorted_values
 from tests.simulation.store import EPOCH
-from tests.simulation.world import Model, World, as_lists
+from tests.simulation.world import FORMATS, Model, World, as_lists
 
 NAME = TableName("t")
 _LIFE = 1 << 50  # versions hold number and check in the bits below
@@ -102,7 +103,7 @@ class SimMirror:
             stored = world.store.objects.get(f"{commit.table.folder}/{file.name}")
             if stored is None or stored.identity != file.entry.identity:
                 return Conflict(f"file {file.number} is gone or another")
-            landing += world.landing_rows(stored)
+            landing += world.landing_rows(file.name, stored)
         yield Moment("commits")
         if table.commits != seen:
             return Conflict("another transaction")
@@ -142,8 +143,10 @@ class SimMirror:
 class MirrorWorld(World):
     """A world where mirrors take the place of the service."""
 
-    def __init__(self, source: Source, model: MirrorModel | None = None) -> None:
-        super().__init__(source, Model())
+    def __init__(
+        self, source: Source, model: MirrorModel | None = None, format: Parquet | DelimitedText = FORMATS[0]
+    ) -> None:
+        super().__init__(source, Model(), format=format)
         self.mirror_model = model or MirrorModel()
         self.delta = DeltaTable()
         self.mirrors = 0
@@ -151,6 +154,11 @@ class MirrorWorld(World):
     def start_mirror(self, limit: int) -> Any:
         self.mirrors += 1
         return self.start(SimMirror(self, f"M{self.mirrors}", limit))
+
+    def is_dropped(self) -> bool:
+        if self.is_settling:
+            self.run_to_end(self.start_mirror(3))
+        return not self.delta.state.exists or self.delta.state.dropped is not None
 
     def forgetful(self, version: int) -> int:
         return version % _LIFE + _LIFE if self.mirror_model.no_incarnation else version
@@ -161,8 +169,7 @@ class MirrorWorld(World):
         if isinstance(request, ReadTarget):
             return self.delta.state
         if isinstance(request, ReadFooters):
-            names = request.folder.names.data
-            return [self._footer(request.folder.data_path(n), names[n].identity) for n in request.numbers]
+            return [self._footer(request.folder, number) for number in request.numbers]
         if isinstance(request, RemoveTarget):
             if self.delta.state.dropped is not None and self.delta.state.version == request.version:
                 self.delta = DeltaTable()
@@ -176,21 +183,20 @@ class MirrorWorld(World):
             and "/_ProcessedFiles/" in request.path
             and request.path in self.store.objects
         ):
-            self.purged[request.path] = self.store.objects[request.path]
+            self.purged[request.path] = self.generation(), self.store.objects[request.path]
         return super().carry_out(request)
 
-    def _footer(self, path: str, identity: str) -> Footer | Unreadable | None:
-        stored = self.store.objects.get(path)
-        if stored is None or stored.identity != identity:
-            return None
+    def _footer(self, folder: FolderState, number: int) -> Footer | Unreadable | None:
         try:
-            return footer_of(Content(stored.data, stored.identity), path)
-        except UnknownPositionError as error:
+            footer = self.store.perform(read_footer(folder, number))
+        except (UnknownPositionError, SchemaRefusedError) as error:
             return Unreadable(error.message)
+        return footer if footer is not None and footer.identity == folder.names.data[number].identity else None
 
 
 def settle_mirrors(world: MirrorWorld) -> list[str]:
     """Let everybody end, then one mirror work alone: table, replay and source must agree."""
+    world.is_settling = True
     for process in list(world.processes):
         world.run_to_end(process)
     while world.network:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from openmirror_writer.storage import (
     Content,
@@ -16,8 +16,11 @@ from openmirror_writer.storage import (
     ListFolder,
     Listing,
     ReadFile,
+    Steps,
     answer_to,
 )
+
+T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -52,6 +55,15 @@ class SimStore:
             case DeleteFile(path, if_identity):
                 return self.delete(path, if_identity=if_identity)
         return answer_to(self, request)
+
+    def perform(self, steps: Steps[T]) -> T:
+        """Drive a protocol to its end at once."""
+        answer: Any = None
+        while True:
+            try:
+                answer = self.answer(steps.send(answer))
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
 
     def create(self, path: str, data: bytes) -> str | None:
         if path in self.objects:

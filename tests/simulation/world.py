@@ -15,20 +15,22 @@ import pyarrow as pa
 
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import OpenMirrorError
-from openmirror_writer.formats import Footer, footer_of, read_rows
-from openmirror_writer.layout import GENERATION, data_number
-from openmirror_writer.lifecycle import dropping
-from openmirror_writer.metadata import Generation
+from openmirror_writer.formats import DelimitedText, Parquet
+from openmirror_writer.layout import GENERATION, data_file, data_number, replacement_record
+from openmirror_writer.lifecycle import beginning_replacement, dropping, ending_replacement
+from openmirror_writer.metadata import Generation, Replacement, parse
 from openmirror_writer.record import Record
-from openmirror_writer.storage import Content, Created, CreateFile, Entry, ListFolder, Listing, Lost
+from openmirror_writer.storage import Created, CreateFile, DeleteFile, Entry, ListFolder, Listing, Lost
 from openmirror_writer.writer.cut import Call, Cutter, FileContent, Roll, Skip
 from openmirror_writer.writer.fence import Fence
 from openmirror_writer.writer.resume import open_table
 from openmirror_writer.zone import LandingTable, LandingZone
 from tests.simulation.source import COLUMNS, Row, Source, SourceCall, apply, sorted_values
+from tests.simulation.standing import DataFiles, StandingFile
 from tests.simulation.store import EPOCH, SimStore, Stored
 
 DAY = 86400.0
+FORMATS = (Parquet(), DelimitedText())
 
 
 class Crash(BaseException):
@@ -43,6 +45,7 @@ class Model:
     previous_unchecked: bool = False  # the service takes any `previous` for the right one
     no_generation: bool = False  # every generation marker looks like the one before
     no_comparison: bool = False  # pending rows are skipped whatever they are
+    no_replacement: bool = False  # writers do not look whether their table is being replaced
 
 
 class BlindSkip(Skip):
@@ -116,7 +119,8 @@ class SimWriter:
             cutter.abort()
             raise
         for content in files:
-            yield from fence.publish(content, self._encode)
+            if content.rows or self.world.table.format.can_be_empty:
+                yield from fence.publish(content, self._encode)
 
     def _encode(self, content: FileContent, record: Record) -> bytes:
         return self.world.table.format.begin(COLUMNS, content.batches).finish(record)
@@ -124,7 +128,7 @@ class SimWriter:
 
 @dataclass
 class Process:
-    what: SimWriter | SimDropper | Any
+    what: SimWriter | SimDropper | SimReplacer | Any
     steps: Generator[Any, Any, Any]
     request: Any
 
@@ -147,6 +151,38 @@ class SimDropper:
             self.world.dropped.add(before)
 
 
+@dataclass(frozen=True)
+class AskForDrop:
+    """The caller of `replace_table` looks whether the mirrored database has dropped the table."""
+
+    path: str = ""
+
+
+class SimReplacer:
+    """What `replace_table` does, with the patience of three questions."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.error: OpenMirrorError | None = None
+        self.done = False
+
+    def run(self) -> Generator[Any, Any, None]:
+        before = self.world.generation()
+        try:
+            yield from beginning_replacement(self.world.table)
+        except OpenMirrorError as error:
+            self.error = error
+            return
+        if before is not None:
+            self.world.dropped.add(before)
+        for _ in range(3):
+            if (yield AskForDrop()):
+                yield from ending_replacement(self.world.table)
+                self.done = True
+                return
+        self.error = OpenMirrorError("the mirrored database has not dropped the table")
+
+
 class Service:
     """The mirroring service, as the design's mirror does it: follows the chain, keeps its last file, moves others."""
 
@@ -158,12 +194,18 @@ class Service:
         self.refused: str | None = None
         self.rows: dict[int, list[str | None]] = {}
 
+    def has_dropped(self) -> bool:
+        """Drop the table if its folder is gone, and say whether there is none."""
+        if not self.world.store.names(self.world.table.folder).files:
+            self.generation, self.mark, self.applied, self.rows = None, 0, {}, {}
+        return self.generation is None
+
     def apply_one(self) -> bool:
         """Apply the next file of the chain; False if there is none."""
         generation = self.world.generation()
         if generation is None or self.world.dropping():
             return False
-        mine = {n: f for n, f in self.world.footers().items() if f.record and f.record.generation == generation}
+        mine = {n: f for n, f in self.world.files().items() if f.is_of(generation)}
         if self.generation != generation and 1 in mine:
             self.generation, self.mark, self.applied, self.rows = generation, 0, {}, {}
         following = mine.get(self.mark + 1)
@@ -174,21 +216,16 @@ class Service:
             self.refused = f"fork at {self.mark + 1}"
             return False
         self.mark += 1
-        self.applied[self.mark] = following.record.batch
-        stored = self.world.store.objects[self.world.table.path(f"{self.mark:020d}.parquet")]
-        apply(self.rows, self.world.landing_rows(stored))
-        self.world.log(f"service applies {self.mark} {following.record.batch[:4]}")
+        self.applied[self.mark] = following.follower
+        apply(self.rows, following.rows)
+        self.world.log(f"service applies {self.mark} {following.follower[:4]}")
         return True
 
     def move(self, rng: random.Random, most: int) -> None:
-        footers = self.world.footers()
-        movable = [
-            n
-            for n, f in footers.items()
-            if n < self.mark and f.record is not None and f.record.batch == self.applied.get(n)
-        ]
+        files = self.world.files()
+        movable = [n for n, f in files.items() if n < self.mark and f.follower == self.applied.get(n)]
         for n in rng.sample(movable, min(most, len(movable))):
-            name = f"{n:020d}.parquet"
+            name = self.world.data_file(n)
             folder = self.world.table.folder
             if self.world.store.rename(f"{folder}/{name}", f"{folder}/_ProcessedFiles/{name}"):
                 self.world.store.objects[f"{folder}/_ProcessedFiles/{name}"].modified = self.world.store.now
@@ -200,23 +237,27 @@ class World:
     source: Source
     model: Model = field(default_factory=Model)
     fickle: bool = False  # whether each reading gives the inserts of a position in another order than the one before
+    format: Parquet | DelimitedText = field(default_factory=Parquet)
     trace: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = SimStore()
-        self.table: LandingTable = LandingZone(self.store).table("t", key_columns=["k"], columns=COLUMNS)
+        self.table: LandingTable = LandingZone(self.store).table(
+            "t", key_columns=["k"], columns=COLUMNS, format=self.format
+        )
+        self._data_files = DataFiles(self.store, self.table)
         self.service = Service(self)
         self.processes: list[Process] = []
         self.network: list[CreateFile] = []
-        self.purged: dict[str, Stored] = {}
-        self._footers: dict[str, Footer] = {}  # by identity: what stands under one never changes
-        self._rows: dict[str, list[Row]] = {}  # the same
+        self.purged: dict[str, tuple[str | None, Stored]] = {}  # with the life in which it was deleted
         self.dropped: set[str] = set()
         self.drops = 0
+        self.replacing: str | None = None  # the life that is to end, from the note in the zone until that is taken away
+        self.is_settling = False
         self.finished: list[Any] = []
         self.bad: list[str] = []
-        self.chain: list[Record] = []
-        self.stale: list[Record] = []
+        self.chain: list[StandingFile] = []
+        self.stale: list[StandingFile] = []
         self.readings = 0
         self.operator_deletes = 0
 
@@ -229,29 +270,21 @@ class World:
     def dropping(self) -> bool:
         return self.table.path("_dropping.json") in self.store.objects
 
-    def footers(self) -> dict[int, Footer]:
-        found = {}
-        for name in self.store.names(self.table.folder).files:
-            number = data_number(name)
-            if number is not None:
-                stored = self.store.objects[self.table.path(name)]
-                if stored.identity not in self._footers:
-                    self._footers[stored.identity] = footer_of(Content(stored.data, stored.identity), name)
-                found[number] = self._footers[stored.identity]
-        return found
+    def files(self) -> dict[int, StandingFile]:
+        return self._data_files.standing(self.generation())
 
-    def landing_rows(self, stored: Stored) -> list[Row]:
-        if stored.identity not in self._rows:
-            rows = read_rows(Content(stored.data, stored.identity), "").to_pylist()
-            self._rows[stored.identity] = [(row.get("__rowMarker__", 0), row["k"], row["v"]) for row in rows]
-        return self._rows[stored.identity]
+    def data_file(self, number: int) -> str:
+        return data_file(number, self.format.extension)
+
+    def landing_rows(self, path: str, stored: Stored) -> list[Row]:
+        return self._data_files.rows(path, stored)
 
     # ------------------------------------------------------------------------------------------------ processes
 
     def start(self, what: Any) -> Process:
         steps = what.run()
         process = Process(what, steps, None)
-        self.drops += isinstance(what, SimDropper)
+        self.drops += isinstance(what, SimDropper | SimReplacer)
         self.log(f"{self.name(what)} starts")
         self._send(process, None)
         return process
@@ -280,15 +313,17 @@ class World:
             answer = self.carry_out(request)
             if self.model.no_proof and isinstance(process.what, SimWriter) and isinstance(request, ListFolder):
                 answer = self._as_believed(process.what, answer)
+            if self.model.no_replacement and isinstance(process.what, SimWriter) and self._is_note(request):
+                answer = None
             self._send(process, answer)
 
     def operator_deletes_last(self) -> None:
         """An operator deletes the highest file, which the service has not applied: a repair that goes wrong."""
-        numbers = self.footers()
+        numbers = self.files()
         if numbers and max(numbers) > max(self.service.mark, 1):
             self.operator_deletes += 1
             self.log(f"operator deletes {max(numbers)}")
-            del self.store.objects[self.table.path(f"{max(numbers):020d}.parquet")]
+            del self.store.objects[numbers[max(numbers)].path]
             if self.chain and self.chain[-1].number == max(numbers):
                 self.chain.pop()
 
@@ -298,7 +333,15 @@ class World:
         self.log(f"the network delivers {describe(request)}")
         self.carry_out(request)
 
+    def is_dropped(self) -> bool:
+        """Whether the mirrored database has dropped the table."""
+        return self.service.has_dropped()
+
     def carry_out(self, request: Any) -> Any:
+        if isinstance(request, AskForDrop):
+            return self.is_dropped()
+        if self._is_note(request):
+            return self._carry_out_note(request)
         is_marker = isinstance(request, CreateFile) and request.path.endswith(GENERATION)
         if is_marker and self.model.no_generation:
             request = CreateFile(request.path, Generation(generation="always").to_bytes())
@@ -307,6 +350,19 @@ class World:
             if is_marker and self.model.no_generation:
                 self.store.objects[request.path].identity = "always"
             self._note_created(request, answer)
+        return answer
+
+    def _is_note(self, request: Any) -> bool:
+        return getattr(request, "path", None) == replacement_record(self.table.label)
+
+    def _carry_out_note(self, request: Any) -> Any:
+        answer = self.store.answer(request)
+        if isinstance(request, DeleteFile) and answer:
+            self.replacing = None
+        elif isinstance(request, CreateFile) and isinstance(answer, Created):
+            noted = parse(Replacement, request.data, file=request.path).generation
+            if noted == self.generation():  # else it came late, and stands in nobody's way before the next drop
+                self.replacing = noted
         return answer
 
     def run_to_end(self, process: Process, most: int = 3000) -> None:
@@ -322,12 +378,13 @@ class World:
             for p, s in self.store.objects.items()
             if "/_ProcessedFiles/" in p and self.store.now - s.modified > 7 * DAY
         ]:
-            self.purged[path] = self.store.objects.pop(path)
+            self.purged[path] = self.generation(), self.store.objects.pop(path)
 
     def restored(self) -> SimStore:
         """The zone with what the service deleted after seven days put back, so that it can be replayed from file 1."""
-        store = SimStore()
-        store.objects = {**self.purged, **self.store.objects}
+        store, life = SimStore(), self.generation()
+        purged = {path: stored for path, (generation, stored) in self.purged.items() if generation == life}
+        store.objects = {**purged, **self.store.objects}
         return store
 
     def log(self, line: str) -> None:
@@ -353,7 +410,7 @@ class World:
     def _as_believed(writer: SimWriter, answer: Listing) -> Listing:
         if writer.fence is None or not writer.fence.last:
             return answer
-        own = f"{writer.fence.last:020d}.parquet"
+        own = data_file(writer.fence.last, writer.world.format.extension)
         files = {n: e for n, e in answer.files.items() if n <= own or not n[0].isdigit()}
         files.setdefault(own, Entry("?", 0, EPOCH))
         return Listing(files, answer.folders)
@@ -368,22 +425,19 @@ class World:
         number = data_number(request.path.rpartition("/")[2])
         if number is None:
             return
-        record = footer_of(Content(request.data, answer.identity), request.path).record
-        assert record is not None
+        made = self._data_files.read(number, request.path, self.store.objects[request.path], self.generation())
+        if self.replacing is not None and made.record is not None and not made.is_of(self.replacing):
+            self.fail(f"file {number} of a new life came while the table was being replaced")
         tail = self.chain[-1] if self.chain else None
-        begins = number == 1 and record.previous is None and (tail is None or record.generation != tail.generation)
-        follows = (
-            tail is not None
-            and record.generation == tail.generation
-            and (record.number, record.previous) == (tail.number + 1, tail.batch)
-        )
-        if begins and record.generation == self.generation():
-            self.chain = [record]
-        elif follows:
-            self.chain.append(record)
+        is_same_life = tail is not None and tail.record is not None and made.is_of(tail.record.generation)
+        previous = made.record.previous if made.record else None
+        if made.is_of(self.generation()) and number == 1 and previous is None and not is_same_life:
+            self.chain = [made]
+        elif is_same_life and tail and (number, previous) == (tail.number + 1, tail.follower):
+            self.chain.append(made)
         else:
-            self.stale.append(record)
-            self.log(f"(stale: {record.number} {record.batch[:4]})")
+            self.stale.append(made)
+            self.log(f"(stale: {number} {made.follower[:4]})")
 
     def _check_acknowledged(self, writer: SimWriter) -> None:
         """What a writer calls published must be in the chain, as long as nobody drops the table."""
@@ -391,11 +445,11 @@ class World:
         if position <= writer.acknowledged or self.drops or self.operator_deletes:
             return
         writer.acknowledged = position
-        positions = [r.position or 0 for r in self.chain]
+        positions = [file.record.position or 0 for file in self.chain if file.record]
         for path, stored in self.store.objects.items():
             if ".advance-" in path and self.chain:
                 record = Record.model_validate_json(stored.data)
-                if record.previous == self.chain[-1].batch:
+                if record.previous == self.chain[-1].follower:
                     positions.append(record.position or 0)
         if position > max(positions, default=0):
             self.fail(f"{writer.name} acknowledged {position}, the chain holds {max(positions, default=0)}")

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from openmirror_writer import (
+    ApplyError,
     ConcurrentWriterError,
     InvalidRowError,
     LandingZone,
@@ -18,11 +19,12 @@ from openmirror_writer import (
     Roll,
     SchemaRefusedError,
     StorageError,
+    UnknownPositionError,
     Writer,
     drop_table,
     replay,
 )
-from openmirror_writer.formats import DelimitedText, sha256_of
+from openmirror_writer.formats import DelimitedText, sha256_of, sidecar_of
 from openmirror_writer.layout import METADATA, PROCESSED, data_file, sort_names
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.zone import LandingTable
@@ -164,6 +166,28 @@ def test_the_same_rows_of_two_writers_are_not_taken_for_ones_own(orders: Landing
     assert len(records(orders, 2)) == 2
     assert rows(orders.zone) == [A, B]
     assert Writer(orders).position == 2
+
+
+@pytest.mark.parametrize("batch", ["0", "f"])
+def test_of_two_records_of_one_file_the_furthest_counts(orders: LandingTable, batch: str) -> None:
+    """Both are true, and the writer that made the file may have called its position durable."""
+    Writer(orders).upsert([A], position=4)
+    (record,) = records(orders, 1)
+    other = record.model_copy(update={"batch": batch + record.batch[1:], "position": 3})
+    name, data = sidecar_of(other, sha256_of(text(orders, 1)))
+    orders.zone.storage.create(orders.path(name), data)
+    assert Writer(orders).position == 4
+
+
+def test_text_without_its_record_is_not_taken_for_the_next_file(orders: LandingTable) -> None:
+    """It was on its way when the table was dropped, and comes into the next life of the folder."""
+    Writer(orders).upsert([A], position=1)
+    late = data_file(2, "csv")
+    orders.zone.storage.create(orders.path(late), text(orders, 1))
+    with pytest.raises(ApplyError, match="has no record, and orders/.*1.csv has one: it came late"):
+        replay(orders.zone)
+    with pytest.raises(UnknownPositionError, match="drop_table"):
+        Writer(orders)
 
 
 @pytest.mark.parametrize(

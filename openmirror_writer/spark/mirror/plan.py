@@ -270,10 +270,22 @@ def _columns_with(  # noqa: PLR0917 - all that speaks for or against a file
 
 
 def _fork(file: LandedFile, life: Life, target: TargetState, before: Sequence[LandedFile]) -> str | None:
-    """Tell in words why a file does not follow the one before; None if it does. A foreign file follows any."""
-    if not isinstance(file.footer, Footer) or file.footer.record is None:
+    """Tell in words why a file does not follow the one before; None if it does.
+
+    A foreign file follows any. Text without a record behind a file with one may come from a life of the folder that was
+    dropped, which took the record along.
+    """
+    if not isinstance(file.footer, Footer):
         return None
     record = file.footer.record
+    if record is None:
+        last = before[-1] if before else life.files.get(file.number - 1)
+        if not file.is_text or last is None or last.batch is None:
+            return None
+        return (
+            f"this file has no record, and file {last.number} has one: it came late, after a drop of the table, or "
+            "somebody deleted the record beside it; delete the file, or drop_table and load again"
+        )
     if record.number != file.number:
         return f"the record in this file says that it is number {record.number}: delete it and publish the right one"
     if file.number == 1:

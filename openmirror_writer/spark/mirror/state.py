@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import ApplyError
-from openmirror_writer.formats import Footer
+from openmirror_writer.formats import Footer, is_parquet
 from openmirror_writer.layout import DEFAULT_SCHEMA, SCHEMA_SUFFIX, claim_file, table_folder, table_label
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.storage import Entry
@@ -123,6 +123,11 @@ class LandedFile:
     def batch(self) -> str | None:
         """What the next file's record names as ``previous``; None if this one has no record."""
         return self.footer.batch if isinstance(self.footer, Footer) else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is delimited text."""
+        return not is_parquet(self.name)
 
     @property
     def generation(self) -> str | None:

@@ -17,7 +17,7 @@ from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError
 from openmirror_writer.footers import TextTable, text_table
 from openmirror_writer.formats import Footer, is_parquet
 from openmirror_writer.layout import GENERATION, MOVED, data_file, drop_record, sort_names
-from openmirror_writer.metadata import Generation, parse
+from openmirror_writer.metadata import Dropped, parse
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import (
     Algebra,
@@ -486,6 +486,6 @@ def _dropped_on_purpose(table: TableName, target: TargetState) -> Steps[bool]:
     if content is None:
         return False
     try:
-        return parse(Generation, content.data, file=path).generation == target.generation
+        return parse(Dropped, content.data, file=path).holds(target.generation)
     except SchemaRefusedError:
         return False

@@ -42,6 +42,7 @@ def landed(
     nulls = more.pop("nulls", 0)
     rows = more.pop("rows", 1)
     kind = more.pop("kind", pa.int32())
+    extension = more.pop("extension", "parquet")
     record = None
     if generation is not None:
         told = {
@@ -56,7 +57,7 @@ def landed(
         record = Record(**{**told, **more})
     marked = markers is not None
     footer = Footer("e", rows, columns, marked, markers, nulls if marked else None, kind if marked else None, record)
-    return LandedFile(number, data_file(number), Entry(f"e{number}", 1, NOW), footer)
+    return LandedFile(number, data_file(number, extension), Entry(f"e{number}", 1, NOW), footer)
 
 
 def unreadable(number: int) -> LandedFile:
@@ -246,6 +247,7 @@ def test_a_claimed_batch_is_never_shrunk() -> None:
         (landed(3, previous="foreign"), "a fork"),
         (landed(3, previous=None), "a fork"),
         (landed(3, number=4), "number 4"),
+        (landed(3, generation=None, extension="csv"), "this file has no record, and file 2 has one"),
         (landed(3, markers=(-1, 2)), "from -1 to 2"),
         (landed(3, markers=(0, 5)), "from 0 to 5"),
         (landed(3, markers=(0, 1), nulls=2), "2 rows have no row marker"),
@@ -257,7 +259,7 @@ def test_a_batch_ends_before_a_bad_file(bad: LandedFile, words: str) -> None:
     found = batch(target(1), landed(1), landed(2), bad, landed(4))
     assert numbers(found) == [2]
     assert found.stop is not None
-    assert (found.stop.status, found.stop.file) == ("Failed", data_file(3))
+    assert (found.stop.status, found.stop.file) == ("Failed", bad.name)
     assert words in (found.stop.reason or "")
 
 
@@ -266,6 +268,14 @@ def test_a_fork_right_above_the_mark_is_refused_even_if_the_last_file_is_gone_fr
     assert found.files == ()
     assert found.stop is not None
     assert "fork" in (found.stop.reason or "")
+
+
+def test_text_of_another_publisher_needs_no_record() -> None:
+    one, two = (landed(n, generation=None, extension="csv") for n in (1, 2))
+    assert numbers(batch(TargetState(), one, two)) == [1, 2]
+    late = landed(2, generation=None, extension="csv")
+    found = batch(target(1), landed(1), late)
+    assert (found.files, found.stop and found.stop.file) == ((), late.name)
 
 
 @pytest.mark.parametrize(("markers", "keys", "upsert"), [((0, 1), (), False), (None, (), True)])
