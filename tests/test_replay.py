@@ -307,6 +307,17 @@ def test_a_first_file_that_names_a_predecessor_is_a_fork(zone: LandingZone, orde
         replay(zone)
 
 
+@pytest.mark.rule("record.6")
+def test_a_record_with_another_number_than_its_file_is_an_error(zone: LandingZone, orders: Feeder) -> None:
+    orders.marked((0, 1, "a"))
+    record = orders.record(number=3)
+    batch = ChangeBatch(pa.RecordBatch.from_pylist([{"id": 2, "v": "b"}], schema=COLUMNS), pa.array([0], pa.int32()))
+    orders.put(data_file(2), Parquet().encode(COLUMNS, [batch], record))
+    with pytest.raises(ApplyError, match="says that it is number 3: delete it and publish the right one") as caught:
+        replay(zone)
+    assert caught.value.file == f"orders/{data_file(2)}"
+
+
 @pytest.mark.rule("record.1", "record.2")
 def test_records_without_a_generation_marker_are_an_error(zone: LandingZone, orders: Feeder) -> None:
     orders.marked((0, 1, "a"))
@@ -409,6 +420,15 @@ def test_a_column_that_stands_twice_in_a_file_is_an_error(zone: LandingZone) -> 
     orders.unmarked((1, 2))
     with pytest.raises(ApplyError, match="'id' stands twice"):
         replay(zone)
+
+
+@pytest.mark.rule("4.9", "6.1")
+@pytest.mark.parametrize("name", ["__rowmarker__", "_metadata", "__om_act"])
+def test_a_column_name_that_the_mirror_stops_at_is_an_error(zone: LandingZone, orders: Feeder, name: str) -> None:
+    orders.foreign(1, pa.table({"id": [1], name: pa.array([4], pa.int32())}))
+    with pytest.raises(ApplyError, match="cannot be mirrored.*rename it") as caught:
+        replay(zone)
+    assert (caught.value.file, caught.value.column) == (f"orders/{data_file(1)}", name)
 
 
 def test_columns_keep_the_order_of_the_first_file(zone: LandingZone, orders: Feeder) -> None:

@@ -302,6 +302,17 @@ def test_rows_are_rows(zone: LandingZone, rows: Any, verb: str) -> None:
         assert names(table) == []
 
 
+@pytest.mark.rule("4.9")
+@pytest.mark.parametrize("name", ["_metadata", "_Metadata", "__om_act", "__OM_x"])
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_column_name_that_the_mirror_stops_at_is_refused(zone: LandingZone, name: str, *, is_declared: bool) -> None:
+    columns = {"id": "int64", name: "string"} if is_declared else None
+    with pytest.raises(SchemaRefusedError, match="cannot be mirrored.*rename it") as caught:
+        Writer(zone.table("orders", key_columns=["id"], columns=columns)).upsert([{"id": 1, name: "a"}])
+    assert (caught.value.table, caught.value.column) == ("orders", name)
+    assert identities(zone.table("orders")) == {}
+
+
 @pytest.mark.parametrize(("declared", "first"), [({"id": "int64", "ID": "string"}, None), (None, {"id": 1, "ID": "a"})])
 def test_column_names_that_differ_by_case_only_are_refused(zone: LandingZone, declared: Any, first: Any) -> None:
     with pytest.raises(SchemaRefusedError, match="differ by case") as caught:

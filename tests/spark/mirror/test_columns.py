@@ -40,7 +40,9 @@ def test_a_type_that_spark_or_delta_cannot_hold_is_refused(arrow: pa.DataType) -
 
 
 @pytest.mark.rule("4.9")
-@pytest.mark.parametrize("names", [["a", "A"], ["_Metadata"], ["a", "__ROWMARKER__"], ["__om_act"], ["a", "a"]])
+@pytest.mark.parametrize(
+    "names", [["a", "A"], ["_Metadata"], ["a", "__ROWMARKER__"], ["__om_act"], ["__OM_act"], ["a", "a"]]
+)
 def test_names_that_cannot_stand_in_the_table_are_refused(names: list[str]) -> None:
     with pytest.raises(SchemaRefusedError):
         columns_of(pa.schema([pa.field(name, pa.int32()) for name in names]))
