@@ -21,7 +21,7 @@ from openmirror_writer.formats import Footer, is_parquet
 from openmirror_writer.layout import MOVED, data_number
 from openmirror_writer.metadata import TableMetadata
 from openmirror_writer.record import Record
-from openmirror_writer.schema import ROW_MARKER, landed_type
+from openmirror_writer.schema import ROW_MARKER, landed_type, name_fault
 from openmirror_writer.storage import Steps, listing, perform, reading
 from openmirror_writer.zone import FolderState, LandingTable, LandingZone, look
 
@@ -128,9 +128,10 @@ def replay(zone: LandingZone) -> dict[str, pa.Table]:
         The order of the rows means nothing.
 
     Raises:
-        ApplyError: A table cannot be applied: a fork in the chain, a first file that is gone, a marker that means
-            nothing or needs key columns that the table does not have, columns that changed as the mirror does not
-            follow: another type, another spelling, or one that is not null and came or went.
+        ApplyError: A table cannot be applied: a fork in the chain, a first file that is gone, a record of another
+            number than its file, a marker that means nothing or needs key columns that the table does not have, a
+            column name that cannot be mirrored, columns that changed as the mirror does not follow: another type,
+            another spelling, or one that is not null and came or went.
         SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable; a column has a type that cannot
             be mirrored.
         UnknownPositionError: A file is no Parquet, or its record is damaged.
@@ -263,6 +264,11 @@ def _fault(
             return ApplyError(msg, table=label, file=chain.fork.path)
         msg = f"this file does not continue {before}: two writers have published; delete the file that is not yours"
         return ApplyError(msg, table=label, file=chain.fork.path)
+    other = next((file for file in chain.files if file.record and file.record.number != file.number), None)
+    if other is not None and other.record is not None:
+        number = other.record.number
+        msg = f"the record in this file says that it is number {number}: delete it and publish the right one"
+        return ApplyError(msg, table=label, file=other.path)
     if ours and not chain.files:
         msg = (
             "file 1 is gone (processed files are deleted after seven days), so the table cannot be replayed from its "
@@ -338,6 +344,9 @@ def _columns(file: LandingFile, label: str) -> pa.Schema:
         if spelled.count(field.name.casefold()) > 1:
             msg = f"the column {field.name!r} stands twice in this file, by case at most: publish it again with one"
             raise ApplyError(msg, table=label, file=file.path, column=field.name)
+        fault = name_fault(field.name)
+        if fault is not None:
+            raise ApplyError(fault, table=label, file=file.path, column=field.name)
         try:
             fields.append(pa.field(field.name, landed_type(field.name, field.type), nullable=field.nullable))
         except SchemaRefusedError as error:

@@ -29,6 +29,11 @@ _NAMED: Mapping[str, ColumnType] = {
 _EXTENSION_FORMS: Mapping[str, TextForm] = {"arrow.json": TextForm.JSON, "arrow.uuid": TextForm.UUID}
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 
+INTERNAL = "__om_"
+"""Names with this beginning are the mirror's own while it applies a batch."""
+_TAKEN = frozenset({ROW_MARKER.casefold(), "_metadata"})
+"""Spark and Delta read a file's name and row numbers from ``_metadata``: a merge fails where a column is called so."""
+
 Columns = Mapping[str, "str | pa.DataType"] | pa.Schema
 """How a caller declares columns, in their order; with an Arrow schema, ``nullable=False`` of a field counts."""
 
@@ -64,8 +69,8 @@ def check_column_names(names: Sequence[object]) -> None:
     """Refuse column names that cannot stand together in one table.
 
     Raises:
-        SchemaRefusedError: No column, an empty name, ``__rowMarker__``, one that UTF-8 cannot hold, or two that differ
-            by case at most (Delta does not tell them apart).
+        SchemaRefusedError: No column, an empty name, ``__rowMarker__``, one that cannot be mirrored (`name_fault`) or
+            that UTF-8 cannot hold, or two that differ by case at most (Delta does not tell them apart).
     """
     if not names:
         msg = "a table needs at least one column; give columns=, or a first row that has some"
@@ -78,6 +83,9 @@ def check_column_names(names: Sequence[object]) -> None:
         if name.casefold() == ROW_MARKER.casefold():
             msg = f"the column {name!r} is the writer's own; rename yours, or hand it to write() as Arrow's last column"
             raise SchemaRefusedError(msg, column=name)
+        fault = name_fault(name)
+        if fault is not None:
+            raise SchemaRefusedError(fault, column=name)
         try:
             name.encode()
         except UnicodeEncodeError as error:
@@ -87,6 +95,21 @@ def check_column_names(names: Sequence[object]) -> None:
             msg = f"the columns {seen[name.casefold()]!r} and {name!r} differ by case at most; rename one"
             raise SchemaRefusedError(msg, column=name)
         seen[name.casefold()] = name
+
+
+def name_fault(name: str) -> str | None:
+    """Tell in words why no data column that is to be mirrored can have this name, in any casing; None if it can.
+
+    >>> name_fault("metadata") is None, name_fault("_Metadata") is None
+    (True, False)
+    """
+    folded = name.casefold()
+    if folded and folded not in _TAKEN and not folded.startswith(INTERNAL):
+        return None
+    return (
+        f"the column name {name!r} cannot be mirrored ({ROW_MARKER} marks rows, Spark keeps _metadata for itself, and "
+        f"the mirror all that begins with {INTERNAL}): rename it"
+    )
 
 
 def check_keys(keys: Sequence[str], columns: pa.Schema | None, *, table: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
+
 from openmirror_writer.chain import follow, is_of_generation
 from openmirror_writer.record import FOREIGN, Record
 
@@ -28,6 +30,7 @@ def foreign(number: int, *, is_text: bool = False) -> File:
 A, B, C = ours(1, "a", None), ours(2, "b", "a"), ours(3, "c", "b")
 
 
+@pytest.mark.rule("record.5")
 def test_files_follow_as_far_as_each_names_the_one_before():
     chain = follow([C, A, B])
     assert (chain.files, chain.stale, chain.fork) == ((A, B, C), (), None)
@@ -44,6 +47,7 @@ def test_a_file_that_names_another_one_before_is_a_fork():
     assert (chain.files, chain.stale, chain.fork) == ((A,), (), other)
 
 
+@pytest.mark.rule("record.4")
 def test_the_second_file_of_a_number_is_stale():
     late = ours(2, "x", "a")
     assert follow([A, late, B, C]).files == (A, B, C)

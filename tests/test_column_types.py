@@ -130,6 +130,7 @@ FORMS: list[tuple[pa.Array[Any], str, list[Any]]] = [
 ]
 
 
+@pytest.mark.rule("4.9", "L55")
 @pytest.mark.parametrize(("array", "kind", "expected"), FORMS, ids=str)
 def test_arrows_own_uuids_times_and_nested_values_become_text(array: Any, kind: str, expected: list[Any]) -> None:
     assert stored(pa.table({"id": range(len(array)), "v": array}), kind) == expected
@@ -158,6 +159,7 @@ def _digits(logical: str) -> str:
     return logical.replace("precision=p, scale=s", "precision=18, scale=2")
 
 
+@pytest.mark.rule("5.9", "5.11", "5.12", "L13")
 def test_delimited_text_declares_each_type_as_the_landing_zone_has_it() -> None:
     assert {each.name: each.text for each in COLUMN_TYPES} == {
         **dict.fromkeys(["int8", "int16", "uint8"], "Int16"),

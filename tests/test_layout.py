@@ -61,17 +61,20 @@ def test_a_number_comes_back_from_its_name(number: int) -> None:
     assert data_number(data_file(number)) == number
 
 
+@pytest.mark.rule("4.2", "L37")
 @given(st.integers(1, 10**20 - 1), st.integers(1, 10**20 - 1))
 def test_names_sort_as_their_numbers_do(one: int, other: int) -> None:
     assert (data_file(one) < data_file(other)) == (one < other)
 
 
+@pytest.mark.rule("4.2", "L37")
 @pytest.mark.parametrize("name", NO_DATA_FILES.values(), ids=NO_DATA_FILES)
 def test_this_is_no_data_file(name: str) -> None:
     assert data_number(name) is None
     assert sort_names({name: 1}).data == {}
 
 
+@pytest.mark.rule("1.4")
 def test_a_folder_is_sorted_into_what_its_files_are() -> None:
     names = [data_file(1), data_file(12, "CSV"), advance_file(12, 0), advance_file(12, 10), claim_file(12, "af01")]
     special = ["_metadata.json", "_generation.json", "_dropping.json"]
@@ -97,6 +100,7 @@ def test_two_data_files_of_one_number_are_refused_by_name() -> None:
         sort_names({data_file(7, "csv"): 2, data_file(7): 1})
 
 
+@pytest.mark.rule("1.1")
 @pytest.mark.parametrize(("name", "reason"), REFUSED.items(), ids=map(repr, REFUSED))
 @pytest.mark.parametrize("kind", ["table", "schema"])
 def test_a_name_that_cannot_be_a_folder_is_refused_with_the_reason(kind: str, name: str, reason: str) -> None:
@@ -141,6 +145,7 @@ def test_the_note_of_a_drop_fits_a_file_name_for_every_table() -> None:
     assert len(set(paths)) == len(paths)
 
 
+@pytest.mark.rule("1.1")
 @pytest.mark.parametrize(("name", "twin"), [("ORDERS", "orders"), ("orders", None), ("STRASSE", "straße")])
 def test_a_twin_differs_by_case_only(name: str, twin: str | None) -> None:
     assert case_twin(name, ["items", "orders", "straße"]) == twin

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from openmirror_writer import LandingZone, Writer
 
 _NAME = "_00000000000000000002.0123456789abcdef0123456789abcdef.staged"
@@ -19,6 +21,7 @@ def _staged(folder: Path, hours: float) -> Path:
     return file
 
 
+@pytest.mark.rule("record.9")
 def test_a_leftover_of_more_than_an_hour_is_deleted_at_the_next_opening(tmp_path):
     """By the storage's clock: an hour older than the newest file."""
     table = LandingZone(tmp_path).table("t", key_columns=["id"])

@@ -100,6 +100,7 @@ def drive(
     return False
 
 
+@pytest.mark.rule("7.8", "record.8", "L48", "L49")
 def test_a_dropped_table_leaves_nothing_but_a_note_of_its_generation(orders: LandingTable) -> None:
     dropped = generation(orders)
     drop_table(orders)
@@ -171,6 +172,7 @@ def test_the_tombstone_comes_first_and_goes_last(orders: LandingTable) -> None:
     assert sorted({data_file(n) for n in range(1, 5)} & set(seen)) == [data_file(n) for n in range(1, 5)]
 
 
+@pytest.mark.rule("7.8", "record.8", "L51")
 def test_a_drop_that_was_killed_anywhere_is_refused_by_writers_and_finished_by_the_next(zone: LandingZone) -> None:
     most, cut = 0, True
     while cut:
@@ -202,6 +204,7 @@ def test_a_file_that_comes_while_files_are_deleted_goes_too(orders: LandingTable
     assert standing(orders) == {}
 
 
+@pytest.mark.rule("7.8", "L51")
 def test_a_file_that_the_service_moves_meanwhile_goes_too(orders: LandingTable) -> None:
     moved: list[bool] = []
 
@@ -320,6 +323,7 @@ class Mirrored:
         return self.left < 0
 
 
+@pytest.mark.rule("7.9", "7.11", "L50", "L58", "L60")
 def test_a_replaced_table_begins_anew_when_the_mirrored_database_has_dropped_it(orders: LandingTable) -> None:
     old = generation(orders)
     mirrored = Mirrored(orders, 2)
@@ -330,6 +334,17 @@ def test_a_replaced_table_begins_anew_when_the_mirrored_database_has_dropped_it(
     Writer(new).upsert([A])
     assert generation(new) != old
     assert replay(orders.zone)["sales.orders"].to_pylist() == [A]
+
+
+@pytest.mark.rule("7.9", "7.10", "L48", "L50", "L52", "L58", "L60", "L62", on=("producer", "mirror"))
+def test_a_table_is_renamed_and_gets_other_columns_and_types_by_a_drop_and_a_full_load(zone: LandingZone) -> None:
+    Writer(zone.table("old", key_columns=["id"])).initial_load([{"id": 1, "n": 2, "gone": "x"}], position=1)
+    drop_table(zone.table("old"))
+    writer = Writer(zone.table("new", key_columns=["id"]))
+    writer.initial_load([{"id": 1, "n": "two", "renamed": "x"}], position=1)
+    writer.upsert([{"id": 2, "n": "three", "renamed": "y"}], position=2)
+    rows = [{"id": 1, "n": "two", "renamed": "x"}, {"id": 2, "n": "three", "renamed": "y"}]
+    assert {label: table.to_pylist() for label, table in replay(zone).items()} == {"new": rows}
 
 
 def test_a_wait_that_is_given_up_or_fails_goes_on_with_the_next_call(orders: LandingTable) -> None:

@@ -21,6 +21,7 @@ from openmirror_writer.metadata import (
     TableMetadata,
     parse,
 )
+from tests.worked_examples import TSV_METADATA as TSV
 
 EVERYTHING = {"keyColumns": ["id", "Region"], "fileDetectionStrategy": BY_TIME, "isUpsertDefaultRowMarker": True}
 _PROPERTIES = list(EVERYTHING)
@@ -30,6 +31,7 @@ def _read(text: str) -> TableMetadata:
     return parse(TableMetadata, text.encode(), file="orders/_metadata.json")
 
 
+@pytest.mark.rule("2.1", "2.2", "2.3")
 def test_all_properties_are_read() -> None:
     metadata = _read(json.dumps(EVERYTHING))
     assert metadata.key_columns == ("id", "Region")
@@ -37,12 +39,14 @@ def test_all_properties_are_read() -> None:
     assert metadata.is_upsert_default_row_marker
 
 
+@pytest.mark.rule("2.2", "2.3")
 def test_an_empty_object_has_the_documented_defaults() -> None:
     assert _read("{}") == TableMetadata(
         key_columns=(), file_detection_strategy="SequentialFileName", is_upsert_default_row_marker=False
     )
 
 
+@pytest.mark.rule("2.9")
 @given(st.data())
 def test_property_names_are_read_in_any_casing_and_written_as_documented(data: st.DataObject) -> None:
     spelled = {
@@ -64,6 +68,7 @@ def test_a_property_that_is_null_counts_as_absent(name: str) -> None:
     assert _read(json.dumps({name: None})) == TableMetadata()
 
 
+@pytest.mark.rule("2.9")
 def test_properties_that_we_do_not_know_are_kept_and_written_back() -> None:
     column = {"Name": "a", "DataType": "Geography", "Precision": 3}
     unknown = {
@@ -81,12 +86,14 @@ def test_the_name_of_a_python_attribute_is_no_property() -> None:
     assert json.loads(metadata.to_bytes()) == {"keyColumns": [], "key_columns": ["id"]}
 
 
+@pytest.mark.rule("2.9")
 @pytest.mark.parametrize("text", ['{"keyColumns": ["a"], "KeyColumns": ["b"]}', '{"KEYCOLUMNS": [], "keycolumns": []}'])
 def test_two_spellings_of_one_property_are_refused(text: str) -> None:
     with pytest.raises(SchemaRefusedError, match="keyColumns stands there twice"):
         _read(text)
 
 
+@pytest.mark.rule("2.1", "2.2", "2.3")
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -117,17 +124,6 @@ def test_a_byte_order_mark_is_skipped() -> None:
 
 # ------------------------------------------------------------------------------------------------------ delimited text
 
-TSV = """{"KeyColumns": ["id"], "ConditionalUpdateColumn": "seqNum",
- "SchemaDefinition": {"Columns": [
-   {"Name": "id", "DataType": "Int32"}, {"Name": "name", "DataType": "String", "IsNullable": true},
-   {"Name": "age", "DataType": "Int32", "IsNullable": true},
-   {"Name": "seqNum", "DataType": "Int64", "IsNullable": false}]},
- "FileFormat": "DelimitedText", "FileExtension": "tsv",
- "FileFormatTypeProperties": {"FirstRowAsHeader": true, "RowSeparator": "\\r\\n", "ColumnSeparator": ",",
-   "QuoteCharacter": "'", "EscapeCharacter": "\\\\", "NullValue": "N/A", "Encoding": "UTF-8"}}
-"""
-"""The documents' example of a .tsv file, its backslash mended."""
-
 
 def test_the_documented_tsv_example_is_read() -> None:
     metadata = _read(TSV)
@@ -156,6 +152,7 @@ def test_the_documented_tsv_example_is_read() -> None:
     )
 
 
+@pytest.mark.rule("2.4", "2.9", "L30")
 def test_the_documented_tsv_example_is_written_as_it_was_read_with_the_documented_casing() -> None:
     written = _read(TSV).to_bytes().decode()
     expected = TSV.replace("KeyColumns", "keyColumns", 1)
@@ -174,6 +171,7 @@ def _respelled(value: object, spell: Callable[[str], str]) -> object:
     return [_respelled(inner, spell) for inner in value] if isinstance(value, list) else value
 
 
+@pytest.mark.rule("2.9")
 @pytest.mark.parametrize("spell", [str.lower, str.upper, str.swapcase], ids=["lower", "upper", "swapped"])
 def test_nested_property_names_are_read_in_any_casing(spell: Callable[[str], str]) -> None:
     assert _read(json.dumps(_respelled(json.loads(TSV), spell))) == _read(TSV)
@@ -189,6 +187,7 @@ def test_a_text_property_that_is_null_counts_as_absent(name: str) -> None:
     assert _read(json.dumps({name: None})) == TableMetadata()
 
 
+@pytest.mark.rule("5.2", "5.7", "L19", on=("producer", "mirror"))
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -208,6 +207,7 @@ def test_text_properties_that_cannot_be_read_are_refused_by_name(text: str, reas
 # ---------------------------------------------------------------------------------- mistakes of the documents' examples
 
 
+@pytest.mark.rule("2.10")
 @pytest.mark.parametrize("after", [', "NullValue": "N/A"', ',\n "NullValue": "N/A"', ""])
 def test_the_single_backslash_of_the_documents_is_named_with_line_and_fix(after: str) -> None:
     text = '{"keyColumns": ["id"],\n "FileFormatTypeProperties": {\n  "EscapeCharacter": "\\"' + after + "}\n}"
@@ -216,6 +216,7 @@ def test_the_single_backslash_of_the_documents_is_named_with_line_and_fix(after:
     assert r'in line 3 write "EscapeCharacter": "\\"' in caught.value.message
 
 
+@pytest.mark.rule("2.10")
 @pytest.mark.parametrize("value", [BY_TIME, SEQUENTIAL, f'"{BY_TIME}', f"{BY_TIME},"])
 def test_the_missing_quotes_of_the_documents_are_named_with_line_and_fix(value: str) -> None:
     with pytest.raises(SchemaRefusedError, match="Invalid JSON") as caught:
@@ -224,6 +225,7 @@ def test_the_missing_quotes_of_the_documents_are_named_with_line_and_fix(value: 
     assert "the quotes are missing" in caught.value.message
 
 
+@pytest.mark.rule("2.10")
 def test_the_em_spaces_of_the_documents_are_named_with_line_and_fix() -> None:
     with pytest.raises(SchemaRefusedError, match="in line 2 indent with plain spaces"):
         _read('{\n\u2003"keyColumns": ["id"]\n}')
@@ -257,6 +259,7 @@ def test_partner_events_come_back_as_they_were_written() -> None:
     assert parse(PartnerEvents, events.to_bytes(), file="_partnerEvents.json") == events
 
 
+@pytest.mark.rule("3.1", "L15")
 def test_partner_events_are_written_as_documented() -> None:
     info = SourceInfo(source_type="SQL", source_version="2022", additional_information={"edition": "x"})
     written = json.loads(PartnerEvents(partner_name="testPartner", source_info=info).to_bytes())

@@ -47,6 +47,7 @@ def test_the_first_record_has_no_position_and_nothing_before_it() -> None:
     assert (record.previous, record.position, record.pending) == (None, None, {})
 
 
+@pytest.mark.rule("record.7")
 @pytest.mark.parametrize("version", [2, 17])
 def test_a_higher_version_is_refused_whatever_else_stands_there(version: int) -> None:
     with pytest.raises(UnknownPositionError, match=f"has version {version}, we read version 1: upgrade") as caught:
@@ -54,6 +55,7 @@ def test_a_higher_version_is_refused_whatever_else_stands_there(version: int) ->
     assert caught.value.file == "orders/7"
 
 
+@pytest.mark.rule("record.7")
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

@@ -109,17 +109,20 @@ def traced(feeder: Feeder, key: dict[str, Any]) -> list[LandingRow]:
     return trace(landed, key)
 
 
+@pytest.mark.rule("6.5", "L39")
 def test_marker_free_rows_are_inserts(zone: LandingZone, orders: Feeder) -> None:
     orders.unmarked((1, "a"), (1, "a"), (2, "b"))
     assert rows_of(zone) == [(1, "a"), (1, "a"), (2, "b")]
 
 
+@pytest.mark.rule("2.3", "6.5")
 def test_marker_free_rows_are_upserts_where_the_metadata_says_so(zone: LandingZone, orders: Feeder) -> None:
     orders.replace(METADATA, b'{"keyColumns": ["id"], "isUpsertDefaultRowMarker": true}')
     orders.unmarked((1, "a"), (1, "b"), (2, "c"))
     assert rows_of(zone) == [(1, "b"), (2, "c")]
 
 
+@pytest.mark.rule("6.1", "6.4", "6.5", "L34", "L36", "L40", "L42")
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -163,27 +166,32 @@ def test_values_come_out_as_they_stand_in_the_file(zone: LandingZone) -> None:
     assert replay(zone)["orders"].schema == columns
 
 
+@pytest.mark.rule("6.1", "L32", "L33", "L35")
 def test_the_marker_is_found_by_name(zone: LandingZone, orders: Feeder) -> None:
     orders.foreign(1, pa.table({"__rowMarker__": pa.array([0, 2], pa.int8()), "id": [1, 1], "v": ["a", None]}))
     orders.foreign(2, pa.table({"id": [2], "__rowMarker__": pa.array([4], pa.int64()), "v": ["b"]}))
     assert rows_of(zone) == [(2, "b")]
 
 
+@pytest.mark.rule("1.2", "L53")
 def test_a_table_with_a_schema_is_named_with_it(zone: LandingZone) -> None:
     Feeder(zone.table("orders", schema_name="sales")).unmarked((1, "a"))
     assert rows_of(zone, "sales.orders") == [(1, "a")]
 
 
+@pytest.mark.rule("4.8")
 def test_a_file_of_no_rows_makes_an_empty_table(zone: LandingZone, orders: Feeder) -> None:
     orders.unmarked()
     assert replay(zone)["orders"].equals(COLUMNS.empty_table())
 
 
+@pytest.mark.rule("2.12")
 def test_a_table_without_files_is_left_out(zone: LandingZone, orders: Feeder) -> None:
     assert orders.last is None
     assert replay(zone) == {}
 
 
+@pytest.mark.rule("2.11", "L7", "L10")
 def test_a_folder_without_metadata_is_left_out(zone: LandingZone, orders: Feeder) -> None:
     orders.unmarked((1, "a"))
     orders.delete(METADATA)
@@ -196,6 +204,7 @@ def test_a_table_that_is_being_dropped_is_left_out(zone: LandingZone, orders: Fe
     assert replay(zone) == {}
 
 
+@pytest.mark.rule("2.10")
 def test_unreadable_metadata_is_an_error(zone: LandingZone, orders: Feeder) -> None:
     orders.replace(METADATA, b"{")
     with pytest.raises(SchemaRefusedError, match=r"orders/_metadata\.json is not readable"):
@@ -205,6 +214,7 @@ def test_unreadable_metadata_is_an_error(zone: LandingZone, orders: Feeder) -> N
 # ------------------------------------------------------------------------------------------------ the chain
 
 
+@pytest.mark.rule("4.4", "L63")
 def test_moved_files_are_read_too(zone: LandingZone, orders: Feeder) -> None:
     orders.unmarked((1, "a"))
     orders.marked((1, 1, "b"))
@@ -215,6 +225,7 @@ def test_moved_files_are_read_too(zone: LandingZone, orders: Feeder) -> None:
     assert rows_of(zone) == [(1, "b"), (2, "c")]
 
 
+@pytest.mark.rule("4.2", "L37")
 def test_files_above_a_gap_wait(zone: LandingZone, orders: Feeder) -> None:
     orders.marked((0, 1, "a"))
     orders.marked((0, 2, "b"))
@@ -232,12 +243,14 @@ def test_a_first_file_that_is_gone_is_an_error(zone: LandingZone, orders: Feeder
     assert (caught.value.table, caught.value.file) == ("orders", f"orders/{data_file(2)}")
 
 
+@pytest.mark.rule("record.3")
 def test_a_file_of_another_generation_is_skipped(zone: LandingZone, orders: Feeder) -> None:
     orders.marked((0, 1, "a"))
     orders.marked((0, 9, "stale"), generation=new_id())
     assert rows_of(zone) == [(1, "a")]
 
 
+@pytest.mark.rule("4.5", "record.4")
 def test_the_moved_file_wins_over_a_stale_one_that_took_its_number(zone: LandingZone, orders: Feeder) -> None:
     orders.marked((0, 1, "a"))
     orders.marked((0, 2, "b"))
@@ -279,6 +292,7 @@ def test_a_file_under_both_names_counts_once(zone: LandingZone, orders: Feeder) 
     assert len(traced(orders, {"id": 1})) == 1
 
 
+@pytest.mark.rule("record.5")
 def test_a_fork_is_an_error_that_names_the_file(zone: LandingZone, orders: Feeder) -> None:
     orders.marked((0, 1, "a"))
     orders.marked((0, 2, "b"), previous=new_id())
@@ -293,6 +307,18 @@ def test_a_first_file_that_names_a_predecessor_is_a_fork(zone: LandingZone, orde
         replay(zone)
 
 
+@pytest.mark.rule("record.6")
+def test_a_record_with_another_number_than_its_file_is_an_error(zone: LandingZone, orders: Feeder) -> None:
+    orders.marked((0, 1, "a"))
+    record = orders.record(number=3)
+    batch = ChangeBatch(pa.RecordBatch.from_pylist([{"id": 2, "v": "b"}], schema=COLUMNS), pa.array([0], pa.int32()))
+    orders.put(data_file(2), Parquet().encode(COLUMNS, [batch], record))
+    with pytest.raises(ApplyError, match="says that it is number 3: delete it and publish the right one") as caught:
+        replay(zone)
+    assert caught.value.file == f"orders/{data_file(2)}"
+
+
+@pytest.mark.rule("record.1", "record.2")
 def test_records_without_a_generation_marker_are_an_error(zone: LandingZone, orders: Feeder) -> None:
     orders.marked((0, 1, "a"))
     orders.delete(GENERATION)
@@ -300,6 +326,7 @@ def test_records_without_a_generation_marker_are_an_error(zone: LandingZone, ord
         replay(zone)
 
 
+@pytest.mark.rule("4.2", "6.4", "L36", "L41")
 def test_foreign_files_go_by_number(zone: LandingZone, orders: Feeder) -> None:
     orders.delete(GENERATION)
     for number, marker, text in [(2, 1, "b"), (1, 0, "a"), (10, 0, "gap")]:
@@ -316,6 +343,7 @@ def test_a_chain_goes_on_behind_a_foreign_file(zone: LandingZone, orders: Feeder
 # ------------------------------------------------------------------------------------------------ refusals
 
 
+@pytest.mark.rule("6.1")
 @pytest.mark.parametrize("marker", [3, -1, 5, None])
 def test_a_marker_that_means_nothing_is_an_error(zone: LandingZone, orders: Feeder, marker: int | None) -> None:
     markers = pa.array([0, marker], pa.int32())
@@ -331,6 +359,7 @@ def test_a_marker_of_another_type_is_an_error(zone: LandingZone, orders: Feeder)
         replay(zone)
 
 
+@pytest.mark.rule("2.15", "L10")
 @pytest.mark.parametrize("marker", [1, 2, 4])
 def test_a_table_without_keys_takes_inserts_only(zone: LandingZone, marker: int) -> None:
     feeder = Feeder(zone.table("orders"), keys=())
@@ -346,6 +375,7 @@ def test_a_table_without_keys_keeps_every_row(zone: LandingZone) -> None:
     assert rows_of(zone) == [(1, "a"), (1, "a")]
 
 
+@pytest.mark.rule("7.1", "7.2", "L56", "L57", "L59")
 def test_a_column_that_came_is_null_in_the_rows_before_and_one_that_went_in_those_behind(
     zone: LandingZone, orders: Feeder
 ) -> None:
@@ -359,6 +389,7 @@ def test_a_column_that_came_is_null_in_the_rows_before_and_one_that_went_in_thos
 STANDING = {"id": "int64", "n": "int32 not null", "d": "date"}
 
 
+@pytest.mark.rule("7.3", "7.4", "7.5", "L61")
 @pytest.mark.parametrize(
     ("columns", "rule", "column"),
     [
@@ -391,6 +422,15 @@ def test_a_column_that_stands_twice_in_a_file_is_an_error(zone: LandingZone) -> 
         replay(zone)
 
 
+@pytest.mark.rule("4.9", "6.1")
+@pytest.mark.parametrize("name", ["__rowmarker__", "_metadata", "__om_act"])
+def test_a_column_name_that_the_mirror_stops_at_is_an_error(zone: LandingZone, orders: Feeder, name: str) -> None:
+    orders.foreign(1, pa.table({"id": [1], name: pa.array([4], pa.int32())}))
+    with pytest.raises(ApplyError, match="cannot be mirrored.*rename it") as caught:
+        replay(zone)
+    assert (caught.value.file, caught.value.column) == (f"orders/{data_file(1)}", name)
+
+
 def test_columns_keep_the_order_of_the_first_file(zone: LandingZone, orders: Feeder) -> None:
     orders.unmarked((1, "a"))
     orders.columns = declared_columns({"v": "string", "id": "int64"})
@@ -405,6 +445,7 @@ def test_representations_of_the_same_values_are_one_type(zone: LandingZone, orde
     assert replay(zone)["orders"].schema == COLUMNS
 
 
+@pytest.mark.rule("4.9", "L55")
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -423,12 +464,14 @@ def test_a_type_that_cannot_be_mirrored_is_an_error(
     assert f"orders/{data_file(1)}" in str(caught.value)
 
 
+@pytest.mark.rule("2.1", "6.2")
 def test_a_key_column_that_no_file_has_is_an_error(zone: LandingZone) -> None:
     Feeder(zone.table("orders"), keys=("nr",)).unmarked((1, "a"))
     with pytest.raises(ApplyError, match="the key column 'nr' is not in this file"):
         replay(zone)
 
 
+@pytest.mark.rule("4.1", "4.8")
 def test_a_file_that_is_no_parquet_is_an_error(zone: LandingZone, orders: Feeder) -> None:
     orders.put(data_file(1), b"")
     with pytest.raises(UnknownPositionError, match="no readable Parquet"):

@@ -184,6 +184,7 @@ def test_a_file_type_stays_what_it_is(kind: pa.DataType) -> None:
     assert file_type("c", kind) == kind
 
 
+@pytest.mark.rule("4.9")
 @pytest.mark.parametrize(("kind", "way_out"), WAYS_OUT, ids=str)
 def test_a_type_that_cannot_be_mirrored_is_refused_with_the_way_out(kind: pa.DataType, way_out: str) -> None:
     with pytest.raises(SchemaRefusedError, match=way_out) as caught:
@@ -213,6 +214,7 @@ def test_a_column_of_a_file_that_spark_reads_is_one_of_ours(kind: Any, stands: A
 # ------------------------------------------------------------------------------------------------------------- names
 
 
+@pytest.mark.rule("4.9")
 @pytest.mark.parametrize(
     ("names", "reason"),
     [

@@ -123,6 +123,7 @@ def test_tables_are_listed_by_schema_and_name(zone: LandingZone, storage: Memory
     assert all((table.key_columns, table.columns) == (None, None) for table in zone.tables())
 
 
+@pytest.mark.rule("1.3")
 def test_what_begins_with_an_underscore_is_no_table(zone: LandingZone, storage: MemoryStorage) -> None:
     ours = ["_openmirror/x", "_scratchPad/a/x", "_x.schema/orders/x", "sales.schema/_tmp/x"]
     for path in [*ours, "readme.txt", "sales.schema/readme.txt"]:
@@ -362,6 +363,7 @@ def test_two_data_files_of_one_number_are_refused(storage: MemoryStorage) -> Non
         perform(storage, look("orders"))
 
 
+@pytest.mark.rule("1.4", "4.4", "L63")
 @pytest.mark.parametrize("folders", [[], ["_ProcessedFiles"], ["_ProcessedFiles", "_FilesReadyToDelete"]])
 def test_moved_files_are_found_in_both_folders(storage: MemoryStorage, folders: Sequence[str]) -> None:
     for number, folder in enumerate(folders, start=1):

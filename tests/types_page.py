@@ -73,6 +73,7 @@ _NOTES = """
 * Delta has no unsigned integers, no time of day and no UUID. Its columns are the next wider integer, or text.
 * In delimited text, `json`, `uuid` and `time` are `String` columns. A decimal or `uint64` has no `DataType` there.
 * float32 rounds, as the name says. No number becomes infinite by it.
+* No column is called `__rowMarker__` or `_metadata`, or begins with `__om_`, in any casing: the mirror would stop.
 * A file does not say which text is JSON, a UUID or a time of day: give `columns=` again when a writer is opened again,
   else such a column takes any text, and only text.
 

@@ -25,6 +25,7 @@ def test_our_files_are_clean() -> None:
     assert check(OurZone().zone) == []
 
 
+@pytest.mark.rule("4.3", "L38")
 @pytest.mark.parametrize("processed", [1, 2, 3])
 def test_a_zone_that_the_service_has_processed_in_part_is_clean(processed: int) -> None:
     zone = OurZone()
@@ -33,6 +34,7 @@ def test_a_zone_that_the_service_has_processed_in_part_is_clean(processed: int) 
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("4.4", "L63")
 def test_moved_files_may_be_deleted_after_seven_days() -> None:
     """And whatever was deleted, the last file tells that it may have been."""
     zone = OurZone()
@@ -75,6 +77,7 @@ def test_a_table_that_was_dropped_and_made_again_is_clean() -> None:
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("2.1", "2.15", "L10")
 def test_a_table_without_keys_is_clean() -> None:
     zone = Landing()
     writer = Writer(zone.zone.table("log", key_columns=[], columns={"line": "string"}))
@@ -89,12 +92,14 @@ def test_our_files_behind_those_of_another_publisher_are_clean() -> None:
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("record.9")
 def test_a_create_under_way_is_clean() -> None:
     zone = OurZone()
     leftover(zone, f"orders/_{5:020d}.{'0' * 32}.staged", 0.5)
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("1.2", "3.1", "L14", "L16")
 def test_partner_events_and_schema_folders_are_clean() -> None:
     partner = PartnerEvents(
         partner_name="testPartner", source_info=SourceInfo(source_type="SQL", source_version="2019")
@@ -106,6 +111,7 @@ def test_partner_events_and_schema_folders_are_clean() -> None:
     assert check(zone) == []
 
 
+@pytest.mark.rule("7.1", "7.2", "L56", "L57", "L59")
 def test_columns_may_be_added_and_left_out_as_long_as_they_are_nullable() -> None:
     zone = ForeignZone()
     zone.rows(2, rows({"x": pa.array([1.5, 2.5])}))
@@ -133,12 +139,14 @@ def test_what_arrow_notes_beside_parquet_does_not_count() -> None:
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("2.3", "2.9", "6.5")
 def test_rows_without_markers_may_come_between_others_where_they_are_upserts() -> None:
     zone = ForeignZone({"KEYCOLUMNS": ["id"], "isUpsertDefaultRowMarker": True})
     zone.rows(2, rows(markers=None))
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("4.8")
 def test_a_file_of_zero_rows_is_clean() -> None:
     zone = ForeignZone()
     zone.rows(4, rows().slice(0, 0))
@@ -146,6 +154,7 @@ def test_a_file_of_zero_rows_is_clean() -> None:
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("6.1", "L34")
 @pytest.mark.parametrize("markers", [[0, 1], [1, 2], [2, 4], [4, 4], [0, 4]])
 def test_legal_markers_are_clean_whatever_the_statistics_tell(markers: list[int]) -> None:
     zone = ForeignZone()
@@ -154,6 +163,7 @@ def test_legal_markers_are_clean_whatever_the_statistics_tell(markers: list[int]
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("2.2", "4.7")
 def test_files_that_are_ordered_by_time_have_any_name() -> None:
     zone = ForeignZone({"keyColumns": ["id"], "fileDetectionStrategy": "LastUpdateTimeFileDetection"}, files=0)
     for hours, name in enumerate(("b.parquet", "a.parquet", data_file(7))):
@@ -162,6 +172,7 @@ def test_files_that_are_ordered_by_time_have_any_name() -> None:
     assert check(zone.zone) == []
 
 
+@pytest.mark.rule("2.4", "L30")
 def test_the_documented_text_table_is_clean() -> None:
     columns = [
         {"Name": "id", "DataType": "Int32"},
@@ -188,6 +199,7 @@ def test_the_documented_text_table_is_clean() -> None:
     assert check(table().zone) == []
 
 
+@pytest.mark.rule("2.6", "2.7", "L20", "L28", "L29")
 def test_csv_needs_neither_format_nor_extension() -> None:
     assert check(text("csv", FileFormat=None, FileExtension=None)().zone) == []
 

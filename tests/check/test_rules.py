@@ -41,6 +41,7 @@ def test_every_rule_is_shown_or_says_why_not() -> None:
     assert [rule.number for rule in RULES.values() if bool(rule.shows) == bool(rule.unseen)] == []
 
 
+@pytest.mark.rule("9.1")
 @pytest.mark.parametrize(("tables", "found"), [(1000, []), (1001, ["9.1"])])
 def test_a_thousand_tables_are_the_limit(tables: int, found: list[str]) -> None:
     assert [finding.rule for finding in count_findings(tables)] == found
@@ -54,6 +55,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.rule("2.10")
 @pytest.mark.parametrize(("metadata", "line", "remedy"), MISTAKES)
 def test_a_mistake_of_the_documents_is_told_with_line_and_fix(metadata: str, line: int, remedy: str) -> None:
     (found,) = check(raw(metadata)().zone)

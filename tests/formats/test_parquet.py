@@ -128,6 +128,7 @@ def test_timestamps_in_milliseconds_stay_what_they_are(zone: str | None) -> None
 # -------------------------------------------------------------------------------------------------- what a file holds
 
 
+@pytest.mark.rule("6.1", "L32", "L33", "L35")
 def test_the_marker_is_the_last_column_and_int32() -> None:
     data = Parquet().encode(COLUMNS, [_batch([1, 2], [1, 2]), _batch([], []), _batch([3], [4])], RECORD)
     read = _rows(data)
@@ -174,6 +175,7 @@ def test_the_footer_holds_our_record_and_no_arrow_schema() -> None:
     assert metadata == {b"openmirror": RECORD.to_bytes()}
 
 
+@pytest.mark.rule("4.1", "L3", "L4")
 @pytest.mark.parametrize(
     ("compression", "codec"), [("snappy", "SNAPPY"), ("zstd", "ZSTD"), ("gzip", "GZIP"), ("none", "UNCOMPRESSED")]
 )
@@ -184,6 +186,7 @@ def test_a_file_is_compressed_as_declared(compression: Any, codec: str) -> None:
     assert _rows(data).column("id").to_pylist() == [1]
 
 
+@pytest.mark.rule("4.1", "L4")
 @pytest.mark.parametrize("compression", ["brotli", "lz4", "SNAPPY", None])
 def test_a_compression_that_the_service_does_not_read_is_refused(compression: Any) -> None:
     with pytest.raises(SchemaRefusedError, match="snappy, zstd, gzip, none"):
@@ -308,6 +311,7 @@ def test_uuids_of_another_publisher_are_told_from_bytes() -> None:
     assert _footer(data).columns.types == [pa.binary(16), pa.uuid()]
 
 
+@pytest.mark.rule("record.7", on="mirror")
 def test_a_record_of_a_newer_version_is_refused_with_its_file() -> None:
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, COLUMNS) as writer:

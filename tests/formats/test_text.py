@@ -102,6 +102,7 @@ def _can_be_read_back(value: str | None, text: DelimitedText) -> bool:
 # --------------------------------------------------------------------------------------------------- the round trip
 
 
+@pytest.mark.rule("5.3", "5.4", "5.5", "5.6", "5.7", "L21", "L22", "L23", "L24", "L25", on=("producer", "mirror"))
 @settings(max_examples=200)
 @given(
     DIALECTS,
@@ -134,6 +135,7 @@ def _round_trips(char: str, encoding: str) -> bool:
         return False
 
 
+@pytest.mark.rule("5.8", "L26", on=("producer", "mirror"))
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("options", [{}, {"quote": "", "null_value": "-"}], ids=["quoted", "escaped"])
 def test_the_characters_of_an_encoding_come_back(encoding: str, options: dict[str, Any]) -> None:
@@ -222,6 +224,7 @@ def test_an_instant_comes_back_as_its_date_and_time_in_utc() -> None:
 # ---------------------------------------------------------------------------------------------------- the file itself
 
 
+@pytest.mark.rule("5.1", "6.1", "L19", "L32", "L33", "L35")
 def test_the_bytes_of_a_default_file_are_known() -> None:
     columns = declared_columns({"id": "int32 not null", "name": "string", "on": "bool", "at": "timestamp_ntz"})
     rows: list[dict[str, Any]] = [
@@ -244,6 +247,7 @@ def test_rows_without_markers_get_marker_0() -> None:
     assert text.read(data, TEXTS, "t/1")[ROW_MARKER].to_pylist() == [0]
 
 
+@pytest.mark.rule("4.8")
 @pytest.mark.parametrize("batches", [[], [_batch(TEXTS, [])]])
 def test_text_of_no_rows_is_refused(batches: list[ChangeBatch]) -> None:
     with pytest.raises(InvalidRowError, match="without a row is never published"):
@@ -266,6 +270,7 @@ def test_the_same_rows_give_the_same_bytes(compression: Any) -> None:
     assert text.encode(TEXTS, _texts(["a"])) == text.encode(TEXTS, _texts(["a"]))
 
 
+@pytest.mark.rule("2.18", "4.1", "L4", on=("producer", "mirror"))
 @pytest.mark.parametrize(("compression", "first"), [("gzip", b"\x1f\x8b"), ("zstd", b"\x28\xb5\x2f\xfd")])
 def test_the_first_bytes_of_a_compressed_file_tell_its_compression(compression: Any, first: bytes) -> None:
     data = DelimitedText(compression=compression).encode(TEXTS, _texts(["a"]))
@@ -329,6 +334,7 @@ def test_pyarrow_reads_the_same(text: DelimitedText, values: list[str]) -> None:
 # ------------------------------------------------------------------------------------------------------------ options
 
 
+@pytest.mark.rule("5.3", "5.4", "5.5", "5.6", "5.7", "5.8")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

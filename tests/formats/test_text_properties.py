@@ -34,6 +34,9 @@ def _columns(*columns: dict[str, object]) -> pa.Schema:
     return columns_of(definition, file="orders/_metadata.json")
 
 
+@pytest.mark.rule(
+    "2.6", "2.8", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "L21", "L22", "L23", "L24", "L25", "L26", "L28"
+)
 def test_bare_text_is_written_as_csv_with_every_option() -> None:
     written = json.loads(with_text(TableMetadata(key_columns=("id",)), DelimitedText(), COLUMNS).to_bytes())
     assert written == {
@@ -57,6 +60,7 @@ def test_bare_text_is_written_as_csv_with_every_option() -> None:
     }
 
 
+@pytest.mark.rule("2.6", "2.7", "L28", "L29")
 def test_another_extension_makes_it_delimited_text() -> None:
     metadata = with_text(TableMetadata(), DelimitedText(extension="tsv", column_separator="\t"), COLUMNS)
     assert (metadata.file_format, metadata.file_extension) == ("DelimitedText", "tsv")
@@ -68,11 +72,15 @@ def test_unknown_properties_stay() -> None:
     assert (written["colour"], written["FileFormatTypeProperties"]["Level"]) == ("red", 3)
 
 
+@pytest.mark.rule("5.10")
 def test_columns_that_text_cannot_hold_are_refused() -> None:
     with pytest.raises(SchemaRefusedError, match="use Parquet, or declare it string"):
         with_text(TableMetadata(), DelimitedText(), declared_columns({"a": "decimal(9,2)"}))
 
 
+@pytest.mark.rule(
+    "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "L21", "L22", "L23", "L24", "L25", "L26", on=("producer", "mirror")
+)
 @given(
     st.builds(
         DelimitedText,
@@ -90,6 +98,7 @@ def test_options_come_back_from_the_file(text: DelimitedText) -> None:
     assert text_of(parse(TableMetadata, data, file="m"), file="m") == text
 
 
+@pytest.mark.rule("5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "L21", "L22", "L23", "L24", "L25", "L26", on="mirror")
 def test_properties_that_are_absent_have_their_defaults() -> None:
     assert _text({"FileFormat": "CSV"}) == DelimitedText()
     assert _text({"FileFormat": "CSV", "FileFormatTypeProperties": {"NullValue": "-"}}) == DelimitedText(null_value="-")
@@ -100,6 +109,7 @@ def test_an_empty_quote_is_not_absent() -> None:
     assert text == DelimitedText(quote="", escape="")
 
 
+@pytest.mark.rule("2.6", "L28", on="mirror")
 def test_a_schema_definition_alone_means_csv() -> None:
     assert _text({"SchemaDefinition": {"Columns": []}}) == DelimitedText()
 
@@ -109,10 +119,12 @@ def test_a_table_that_is_not_text_has_no_text_format(properties: dict[str, objec
     assert _text(properties) is None
 
 
+@pytest.mark.rule("2.7", "L29", on="mirror")
 def test_the_dot_of_an_extension_is_skipped() -> None:
     assert _text({"FileFormat": "DelimitedText", "FileExtension": ".psv"}) == DelimitedText(extension="psv")
 
 
+@pytest.mark.rule("2.6", "2.7", "5.4", "L22", "L28", "L29", on="mirror")
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
@@ -133,6 +145,7 @@ def test_metadata_that_describe_no_text_we_know_are_refused_with_the_file(
 # ------------------------------------------------------------------------------------------------------------ columns
 
 
+@pytest.mark.rule("5.9", "5.11", "5.12", "L13", on="mirror")
 @pytest.mark.parametrize(
     ("data_type", "kind"),
     [
@@ -153,6 +166,7 @@ def test_each_documented_data_type_is_a_column(data_type: str, kind: pa.DataType
     assert _columns({"Name": "a", "DataType": data_type}) == pa.schema([pa.field("a", kind, nullable=True)])
 
 
+@pytest.mark.rule("5.9", "5.11", "L13")
 @pytest.mark.parametrize(
     ("kind", "data_type"),
     [
@@ -177,22 +191,26 @@ def test_each_column_type_has_its_data_type(kind: str, data_type: str) -> None:
     assert definition_of(declared_columns({"a": kind})).columns[0].data_type == data_type
 
 
+@pytest.mark.rule("2.16", "L31", on="mirror")
 def test_is_nullable_is_read() -> None:
     read = _columns({"Name": "a", "DataType": "Int32", "IsNullable": False}, {"Name": "b", "DataType": "Int32"})
     assert [field.nullable for field in read] == [False, True]
 
 
+@pytest.mark.rule("2.17", on="mirror")
 def test_a_row_marker_in_the_definition_is_skipped() -> None:
     read = _columns({"Name": "a", "DataType": "Int32"}, {"Name": ROW_MARKER, "DataType": "Int32"})
     assert read.names == ["a"]
 
 
+@pytest.mark.rule("2.17")
 def test_the_row_marker_is_not_listed() -> None:
     metadata = with_text(TableMetadata(), DelimitedText(), COLUMNS)
     assert metadata.schema_definition is not None
     assert [column.name for column in metadata.schema_definition.columns] == ["id", "name"]
 
 
+@pytest.mark.rule("5.9", "5.10", "L13", on="mirror")
 @pytest.mark.parametrize("data_type", ["Decimal", "int32", ""])
 def test_an_unknown_data_type_is_refused(data_type: str) -> None:
     with pytest.raises(SchemaRefusedError, match="is not known; use one of: Double, Single, Int16") as caught:

@@ -35,6 +35,7 @@ def _values(data: bytes, text: DelimitedText = PLAIN) -> list[str | None]:
 # ---------------------------------------------------------------------------------------------------------- columns
 
 
+@pytest.mark.rule("5.1", "6.1", "L19", "L33", "L35")
 def test_columns_are_found_by_name_and_come_in_the_order_of_the_definition() -> None:
     read = PLAIN.read(b"__rowMarker__,v,id\r\n4,a,1\r\n", COLUMNS, "t/1")
     assert read.schema == pa.schema([*COLUMNS, pa.field(ROW_MARKER, pa.int32())])
@@ -45,10 +46,12 @@ def test_a_file_without_markers_has_none() -> None:
     assert _rows(b"id,v\r\n1,a\r\n") == [{"id": 1, "v": "a"}]
 
 
+@pytest.mark.rule("7.2", "L57")
 def test_a_column_that_the_header_lacks_is_null() -> None:
     assert _rows(b"id\r\n1\r\n") == [{"id": 1, "v": None}]
 
 
+@pytest.mark.rule("2.16", "7.3")
 def test_a_column_that_may_not_be_null_may_not_be_lacking() -> None:
     with pytest.raises(ApplyError, match="its IsNullable is false") as caught:
         _rows(b"v\r\na\r\n", columns=declared_columns({"id": "int32 not null", "v": "string"}))
@@ -61,6 +64,7 @@ def test_a_null_where_none_may_be_is_refused_with_its_row() -> None:
     assert (caught.value.row, caught.value.column) == (1, "id")
 
 
+@pytest.mark.rule("5.13", "7.7", "L27")
 def test_a_column_that_the_definition_lacks_is_refused() -> None:
     with pytest.raises(ApplyError, match="'extra' is not in SchemaDefinition") as caught:
         _rows(b"id,v,extra\r\n1,a,x\r\n")
@@ -91,6 +95,7 @@ def test_an_empty_line_of_a_table_of_one_column_is_a_row() -> None:
     assert _values(b"\r\na\r\n") == [None, "a"]
 
 
+@pytest.mark.rule("5.7", "L25")
 def test_a_quoted_null_text_is_no_null() -> None:
     assert _values(b'NULL\r\n"NULL"\r\n""\r\n', DOUBLING) == [None, "NULL", ""]
 
@@ -111,10 +116,12 @@ def test_the_null_text_may_hold_the_escape() -> None:
     assert _values(b"\\N\n\\\\N\na\\,b\nc\\\nd\n", BARE) == [None, "\\N", "a,b", "c\nd"]
 
 
+@pytest.mark.rule("5.5", "L23")
 def test_quotes_are_ordinary_characters_where_there_is_no_quote() -> None:
     assert _values(b'"a"\n"\n""\n-\n', LITERAL) == ['"a"', '"', '""', None]
 
 
+@pytest.mark.rule("5.3", "L21")
 def test_rows_may_end_in_carriage_returns() -> None:
     assert _values(b'a\r"b\nc"\r', DelimitedText(row_separator="\r")) == ["a", "b\nc"]
 
@@ -160,6 +167,7 @@ def _pyarrow_takes(row: bytes) -> bool:
     return True
 
 
+@pytest.mark.rule("5.1", "L19")
 @pytest.mark.parametrize("data", [b"id,v\n1,a\n", b'id,"v"x\r\n1,a\r\n', b'"id\r\n'])
 def test_a_header_that_cannot_be_read_is_refused(data: bytes) -> None:
     with pytest.raises(UnknownPositionError, match="in the header a cell cannot be read") as caught:
@@ -224,6 +232,7 @@ def test_a_marker_that_is_no_integer_is_refused() -> None:
     assert (caught.value.row, caught.value.column, caught.value.value) == (0, ROW_MARKER, "U")
 
 
+@pytest.mark.rule("4.8")
 @pytest.mark.parametrize("data", [b"", b"id,v", b"id,v\r\n"])
 def test_text_without_a_row_is_refused(data: bytes) -> None:
     with pytest.raises(UnknownPositionError, match="no row below its header") as caught:
@@ -231,6 +240,7 @@ def test_text_without_a_row_is_refused(data: bytes) -> None:
     assert caught.value.file == "t/1"
 
 
+@pytest.mark.rule("5.8", "L26")
 @pytest.mark.parametrize(("encoding", "data"), [("UTF-8", b"id,v\r\n1,\xff\r\n"), ("utf-16", b"\xff\xfei\x00d\x00v")])
 def test_text_of_another_encoding_is_refused(encoding: str, data: bytes) -> None:
     with pytest.raises(UnknownPositionError, match=f"no text in {encoding}") as caught:

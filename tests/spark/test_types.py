@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.rule("4.9", "L12", "L55")
 def test_spark_and_delta_hold_each_line_of_the_page_as_it_says(spark: SparkSession, tmp_path: Path) -> None:
     zone = LandingZone(tmp_path / "zone")
     orders = zone.table("orders", key_columns=["id"], columns=type_samples.columns())

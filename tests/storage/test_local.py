@@ -121,6 +121,7 @@ def test_a_new_folder_is_synced_into_the_one_above_it(
     ]
 
 
+@pytest.mark.rule("4.5")
 @pytest.mark.parametrize(("function", "which"), [("fsync", 3), ("link", 1)], ids=["while writing", "before the name"])
 def test_a_process_that_is_killed_leaves_a_temporary_file_and_no_name(
     storage: LocalStorage, tmp_path: Path, function: str, which: int

@@ -21,6 +21,7 @@ def table_of(zone: LandingZone, columns: dict[str, str] | None) -> LandingTable:
     return zone.table("orders", key_columns=["id"], columns=columns)
 
 
+@pytest.mark.rule("7.1", "L56", "L59")
 def test_a_column_that_came_stands_behind_the_others_and_is_null_before(
     zone: LandingZone, orders: LandingTable
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_same_columns_again_publish_nothing(orders: LandingTable) -> None:
     assert len(all_landed(orders)) == 1
 
 
+@pytest.mark.rule("7.2", "L57", "L59")
 def test_a_column_that_went_is_written_as_null_and_may_come_back(zone: LandingZone) -> None:
     writer = Writer(table_of(zone, WIDE))
     writer.upsert([{"id": 1, "v": "a", "w": 7}, {"id": 2, "v": "b", "w": 8}], position=1)

@@ -119,6 +119,7 @@ def fits(call: SourceCall, roll: Roll) -> bool:
     return len(call.ids) <= roll.rows and call.batch().nbytes + 16 * len(call.ids) <= roll.bytes
 
 
+@pytest.mark.rule("6.4", "L36", "L41")
 @given(calls=sources(), roll=rolls, data=st.data())
 def test_the_files_in_order_hold_all_rows_in_order(calls: list[SourceCall], roll: Roll, data: st.DataObject) -> None:
     files = feed(fresh(roll), calls, *drawn(data))
@@ -147,6 +148,7 @@ def test_no_file_is_over_a_limit_unless_it_holds_one_row_or_a_whole_call(
             assert file.rows == 1 or sum(batch.nbytes for batch in file.batches) <= roll.bytes
 
 
+@pytest.mark.rule("6.5", "L42")
 @given(calls=sources(), roll=rolls, data=st.data())
 def test_marked_and_marker_free_rows_never_share_a_file(
     calls: list[SourceCall], roll: Roll, data: st.DataObject

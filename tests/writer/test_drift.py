@@ -30,11 +30,13 @@ def test_a_column_that_went_stays_in_the_files() -> None:
     assert followed({"id": "int64", "n": "int32 not null", "d": "date"}) == FileColumns(STANDING, frozenset({"v"}))
 
 
+@pytest.mark.rule("7.5", "L62")
 def test_a_renamed_column_is_one_that_went_and_one_that_came() -> None:
     found = followed({"id": "int64", "n": "int32 not null", "w": "string", "d": "date"})
     assert found == FileColumns(declared_columns({**SAME, "w": "string"}), frozenset({"v"}))
 
 
+@pytest.mark.rule("2.14", "7.3", "7.4", "L61")
 @pytest.mark.parametrize(
     ("columns", "rule", "column"),
     [

@@ -96,6 +96,7 @@ def put(table: LandingTable, name: str, data: bytes) -> None:
 # ------------------------------------------------------------------------------------------------------- the first file
 
 
+@pytest.mark.rule("2.11", "2.12", "record.1", "L7")
 def test_the_generation_comes_first_and_the_metadata_behind_the_first_file_and_a_proof(publisher: Publisher) -> None:
     publisher.publish()
     created = [name for operation, name in publisher.operations if operation == "create"]
@@ -157,6 +158,7 @@ def test_metadata_with_other_keys_that_came_since_the_opening_refuses_the_first_
     assert data_file(1) not in names(publisher.table)
 
 
+@pytest.mark.rule("2.11", "L7")
 def test_metadata_that_is_missing_behind_a_file_is_written_with_the_next_file(zone: LandingZone) -> None:
     Publisher(zone).publish()
     zone.storage.delete(f"orders/{METADATA}")
@@ -169,6 +171,7 @@ def test_metadata_that_is_missing_behind_a_file_is_written_with_the_next_file(zo
 # --------------------------------------------------------------------------------------------------------- lost answers
 
 
+@pytest.mark.rule("4.6")
 def test_a_file_whose_answer_was_lost_is_found_to_be_ours(publisher: Publisher) -> None:
     publisher.after = lose(1)
     file = publisher.publish()
@@ -177,6 +180,7 @@ def test_a_file_whose_answer_was_lost_is_found_to_be_ours(publisher: Publisher) 
     assert record(publisher.table, 2).previous == file.batch
 
 
+@pytest.mark.rule("4.6")
 def test_a_file_that_did_not_arrive_is_sent_again(publisher: Publisher) -> None:
     publisher.before = lose(2)
     file = publisher.publish()
@@ -327,6 +331,7 @@ def test_nothing_to_prove_asks_nothing(publisher: Publisher) -> None:
 # ------------------------------------------------------------------------------------------------------- another writer
 
 
+@pytest.mark.rule("4.2", "4.5")
 def test_a_number_that_another_holds_is_a_conflict(zone: LandingZone) -> None:
     Publisher(zone).publish()
     publisher, other = Publisher(zone), Publisher(zone)
@@ -336,6 +341,7 @@ def test_a_number_that_another_holds_is_a_conflict(zone: LandingZone) -> None:
     assert caught.value.file == f"orders/{data_file(2)}"
 
 
+@pytest.mark.rule("4.5")
 def test_a_number_that_something_else_holds_is_a_conflict(publisher: Publisher) -> None:
     publisher.publish()
     put(publisher.table, data_file(2), b"no parquet at all")
@@ -343,6 +349,7 @@ def test_a_number_that_something_else_holds_is_a_conflict(publisher: Publisher) 
         publisher.publish(2)
 
 
+@pytest.mark.rule("4.5", "record.4")
 def test_a_file_under_a_number_that_a_move_had_freed_is_named(zone: LandingZone) -> None:
     Publisher(zone).publish()
     publisher, other = Publisher(zone), Publisher(zone)

@@ -95,6 +95,7 @@ def test_a_publisher_that_is_not_killed_brings_the_table_to_equal_the_source(pub
     assert len(numbers) < len(Source().calls) + len(Source().load) / 4, "several positions a file"
 
 
+@pytest.mark.rule("4.6")
 def test_twenty_kills_at_random_moments(publish: Publish, tmp_path: Path) -> None:
     kill_at_random(publish, tmp_path, 20)
 

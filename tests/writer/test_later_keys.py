@@ -39,6 +39,7 @@ def keyless(zone: LandingZone) -> LandingTable:
     return table
 
 
+@pytest.mark.rule("2.1", "L11")
 def test_keys_that_come_later_hold_for_the_rows_before_too(zone: LandingZone, keyless: LandingTable) -> None:
     writer = Writer(table_of(zone, "id"))
     assert (writer.position, writer.key_columns) == (1, ("id",))
@@ -68,6 +69,7 @@ def test_other_properties_of_the_metadata_are_kept(zone: LandingZone, keyless: L
     assert json.loads(content(keyless, METADATA).data) == {"keyColumns": ["id"], "somebodysOwn": {"a": 1}}
 
 
+@pytest.mark.rule("7.6", "L11")
 @pytest.mark.parametrize("keys", [(), ("v",), ("id", "v")])
 def test_keys_that_stand_never_change(zone: LandingZone, keyless: LandingTable, keys: tuple[str, ...]) -> None:
     Writer(table_of(zone, "id")).upsert([{"id": 2, "v": "B"}], position=2)

@@ -45,6 +45,7 @@ def test_upserts_without_keys_are_refused_at_once(zone: LandingZone) -> None:
         zone.table("t", key_columns=[], columns=COLUMNS, unmarked_rows="upsert")
 
 
+@pytest.mark.rule("2.3")
 def test_rows_without_a_marker_mean_what_the_folder_says(zone: LandingZone) -> None:
     """A writer that means something else is refused."""
     Writer(zone.table("t", key_columns=["id"], columns=COLUMNS, unmarked_rows="upsert")).initial_load([ROW])

@@ -25,6 +25,7 @@ def a_file(position: object = 1, rows: int = 2) -> FileContent:
     return FileContent((ChangeBatch(batch, pa.array([4] * rows, pa.int32())),), "following", position)
 
 
+@pytest.mark.rule("record.6")
 def test_a_file_stands_with_its_record_and_is_reported_once(orders: LandingTable) -> None:
     publisher = FilePublisher(orders, None)
     publisher.publish(a_file(7))
@@ -39,6 +40,7 @@ def test_a_file_stands_with_its_record_and_is_reported_once(orders: LandingTable
     assert publisher.take_files() == []
 
 
+@pytest.mark.rule("record.5")
 def test_records_form_a_chain_of_one_writer_and_one_generation(orders: LandingTable) -> None:
     publisher = FilePublisher(orders, None)
     for position in range(3):

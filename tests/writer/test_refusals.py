@@ -225,6 +225,7 @@ def test_a_column_called_like_the_marker_is_not_inferred(zone: LandingZone, rows
     assert error.column == "__rowMarker__"
 
 
+@pytest.mark.rule("6.2", "L43")
 @pytest.mark.parametrize("verb", ["insert", "update", "upsert"])
 @pytest.mark.parametrize(("row", "column"), [({"id": 1}, "v"), ({"v": "a"}, "id"), ({"id": 1, "v": "a", "w": 1}, "w")])
 def test_a_row_has_every_column_and_no_other(zone: LandingZone, verb: str, row: dict[str, Any], column: str) -> None:
@@ -258,6 +259,7 @@ def test_a_delete_needs_its_keys_and_what_is_never_null_and_no_unknown_column(zo
         assert (error.row, error.column) == (1, column)
 
 
+@pytest.mark.rule("2.1")
 @pytest.mark.parametrize("verb", ["insert", "update", "upsert", "delete"])
 def test_a_key_is_never_null(zone: LandingZone, verb: str) -> None:
     good = {"id": 1, "v": "a"}
@@ -298,6 +300,17 @@ def test_rows_are_rows(zone: LandingZone, rows: Any, verb: str) -> None:
             getattr(writer, verb)(rows)
         assert caught.value.table == table.name
         assert names(table) == []
+
+
+@pytest.mark.rule("4.9")
+@pytest.mark.parametrize("name", ["_metadata", "_Metadata", "__om_act", "__OM_x"])
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_column_name_that_the_mirror_stops_at_is_refused(zone: LandingZone, name: str, *, is_declared: bool) -> None:
+    columns = {"id": "int64", name: "string"} if is_declared else None
+    with pytest.raises(SchemaRefusedError, match="cannot be mirrored.*rename it") as caught:
+        Writer(zone.table("orders", key_columns=["id"], columns=columns)).upsert([{"id": 1, name: "a"}])
+    assert (caught.value.table, caught.value.column) == ("orders", name)
+    assert identities(zone.table("orders")) == {}
 
 
 @pytest.mark.parametrize(("declared", "first"), [({"id": "int64", "ID": "string"}, None), (None, {"id": 1, "ID": "a"})])
@@ -341,6 +354,7 @@ def test_dates_and_datetimes_in_one_column_are_refused(zone: LandingZone) -> Non
         )
 
 
+@pytest.mark.rule("1.1", "1.3")
 @pytest.mark.parametrize(
     "name",
     [
@@ -384,6 +398,7 @@ def test_a_table_whose_name_differs_from_another_by_case_only_is_refused(zone: L
     assert names(zone.table("orders")) == []
 
 
+@pytest.mark.rule("2.1", "L8")
 @pytest.mark.parametrize("columns", [{"id": "int64"}, {"id": "string"}])
 def test_keys_are_among_the_columns_and_each_once(zone: LandingZone, columns: dict[str, str]) -> None:
     for keys in (["other"], ["id", "id"], ["id", "ID"], "id"):

@@ -158,6 +158,7 @@ def test_exact_pending_rows_without_a_digest_are_refused() -> None:
         skip_of(a_record(pending={"": Pending(at=9, rows=3, replay="exact")}))
 
 
+@pytest.mark.rule("record.3")
 def test_a_file_of_another_generation_is_named_with_its_repair(orders: LandingTable) -> None:
     stand(orders, a_record(generation="before the drop"))
     with pytest.raises(UnknownPositionError, match="came late") as caught:
@@ -165,6 +166,7 @@ def test_a_file_of_another_generation_is_named_with_its_repair(orders: LandingTa
     assert caught.value.file == f"orders/{data_file(1)}"
 
 
+@pytest.mark.rule("record.2")
 def test_a_folder_that_lost_its_generation_is_refused(orders: LandingTable) -> None:
     put_file(orders, a_record())
     with pytest.raises(UnknownPositionError, match="_generation.json is gone.*run drop_table"):

@@ -120,6 +120,7 @@ def test_a_delete_does_not_tell_the_columns_of_a_new_table(zone: LandingZone) ->
         Writer(zone.table("orders", key_columns=["id"])).delete([{"id": 1}])
 
 
+@pytest.mark.rule("7.6", "L11")
 def test_keys_are_frozen(orders: LandingTable) -> None:
     Writer(orders).upsert([A])
     before = identities(orders)
@@ -131,6 +132,7 @@ def test_keys_are_frozen(orders: LandingTable) -> None:
     assert Writer(orders.zone.table("orders")).key_columns == ("id",)
 
 
+@pytest.mark.rule("7.4", "L61")
 def test_the_type_of_a_column_is_frozen(orders: LandingTable) -> None:
     Writer(orders).upsert([A])
     with pytest.raises(SchemaRefusedError, match="Declare what is published"):
@@ -150,6 +152,7 @@ def test_columns_are_nullable_in_files_unless_declared_otherwise(zone: LandingZo
     assert [f.nullable for f in columns] == [True, False]
 
 
+@pytest.mark.rule("2.1", "2.3", "L8")
 def test_metadata_holds_the_keys_and_the_default_marker(zone: LandingZone) -> None:
     table = zone.table("orders", key_columns=["id", "v"], unmarked_rows="upsert")
     Writer(table).upsert([A])
@@ -163,6 +166,7 @@ def test_the_meaning_of_rows_without_a_marker_is_frozen(zone: LandingZone) -> No
     assert Writer(zone.table("orders", unmarked_rows="upsert")).state == "following"
 
 
+@pytest.mark.rule("1.2", "L53")
 def test_a_table_of_a_schema_stands_in_its_folder(zone: LandingZone) -> None:
     table = zone.table("orders", schema_name="sales", key_columns=["id"])
     Writer(table).upsert([A])
@@ -186,6 +190,7 @@ def test_a_table_without_keys_takes_inserts_and_loads(log: LandingTable) -> None
     assert mirrored(log.zone) == [A, A, A]
 
 
+@pytest.mark.rule("2.14", "2.15", "L10")
 @pytest.mark.parametrize("verb", ["upsert", "update", "delete"])
 def test_a_table_without_keys_takes_nothing_else(log: LandingTable, verb: str) -> None:
     with pytest.raises(SchemaRefusedError, match=f"{verb} needs key columns"):
@@ -261,6 +266,7 @@ def _foreign_file() -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+@pytest.mark.rule("4.2", "4.3", "4.4", "L38", "L63")
 def test_a_writer_goes_on_behind_files_that_the_service_moved(orders: LandingTable) -> None:
     writer = Writer(orders)
     for number, row in enumerate((A, B, C)):
@@ -286,6 +292,7 @@ def test_a_writer_that_was_not_stopped_before_a_drop_is_told_so(orders: LandingT
     assert Writer(orders).state == "new"
 
 
+@pytest.mark.rule("7.9", "record.1", "L50")
 def test_a_new_generation_has_another_id(orders: LandingTable) -> None:
     Writer(orders).upsert([A])
     first = record(orders, 1).generation
@@ -305,6 +312,7 @@ def zone_like(zone: LandingZone, **options: Any) -> LandingTable:
     return LandingZone(zone.storage, **options).table("orders", key_columns=["id"])
 
 
+@pytest.mark.rule("3.1")
 def test_the_first_writer_writes_the_partner_events_and_the_next_ones_leave_them(zone: LandingZone) -> None:
     Writer(zone_like(zone, partner=partner()))
     first = zone.storage.identity(PARTNER_EVENTS)
@@ -326,6 +334,7 @@ def test_other_partner_events_are_an_error_unless_they_may_be_replaced(zone: Lan
     assert b"others" in zone.storage.read(PARTNER_EVENTS).data  # type: ignore[union-attr] # it stands
 
 
+@pytest.mark.rule("3.1", "L14")
 def test_a_zone_without_partner_events_gets_none(orders: LandingTable) -> None:
     Writer(orders).upsert([A])
     assert orders.zone.storage.read(PARTNER_EVENTS) is None

@@ -73,6 +73,7 @@ def test_each_file_has_a_record_beside_it_and_names_the_one_before_by_its_conten
     assert (second.number, second.previous, second.position) == (2, sha256_of(text(orders, 1)), 2)
 
 
+@pytest.mark.rule("2.5", "2.16", "5.2", "L3", "L12", "L20", "L27")
 def test_the_metadata_tell_how_to_read_the_files(orders: LandingTable) -> None:
     Writer(orders).upsert([A])
     content = orders.zone.storage.read(orders.path(METADATA))
@@ -88,6 +89,7 @@ def test_the_metadata_tell_how_to_read_the_files(orders: LandingTable) -> None:
     }
 
 
+@pytest.mark.rule("4.8", "6.5", "L40")
 def test_a_first_load_has_marker_0_and_one_of_no_rows_publishes_nothing(orders: LandingTable) -> None:
     writer = Writer(orders)
     writer.initial_load([], position=1)
@@ -126,6 +128,7 @@ def test_rows_of_a_cut_load_are_compared_and_skipped(orders: LandingTable) -> No
     assert rows(orders.zone) == [A, B, C]
 
 
+@pytest.mark.rule("4.3", "4.4")
 def test_files_that_the_service_moved_keep_their_records(orders: LandingTable) -> None:
     writer = Writer(orders)
     for position, row in enumerate((A, B, C)):
@@ -190,6 +193,7 @@ def test_text_without_its_record_is_not_taken_for_the_next_file(orders: LandingT
         Writer(orders)
 
 
+@pytest.mark.rule("7.7", "L27")
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -221,6 +225,7 @@ def test_the_compression_may_change_from_file_to_file(orders: LandingTable) -> N
     assert rows(orders.zone) == [A, B]
 
 
+@pytest.mark.rule("5.13", "7.7", "L27")
 def test_columns_of_a_table_of_text_do_not_change(orders: LandingTable) -> None:
     writer = Writer(orders)
     writer.upsert([A])
@@ -255,6 +260,7 @@ def test_a_character_that_the_encoding_lacks_is_refused(zone: LandingZone) -> No
     assert (caught.value.row, caught.value.column, caught.value.value) == (0, "v", "é")
 
 
+@pytest.mark.rule("5.10")
 def test_columns_that_text_has_no_type_for_are_refused_declared_or_inferred(zone: LandingZone) -> None:
     with pytest.raises(SchemaRefusedError, match="decimal") as caught:
         zone.table("orders", columns={"id": "decimal(9,2)"}, format=DelimitedText())

@@ -36,6 +36,7 @@ A, B, C, D = ({"id": i, "v": v} for i, v in enumerate("abcd"))
 # --------------------------------------------------------------------------------------------------------------- verbs
 
 
+@pytest.mark.rule("6.1", "L34")
 @pytest.mark.parametrize("verb", ["insert", "update", "upsert", "delete"])
 def test_each_verb_marks_its_rows_and_is_published_before_it_returns(orders: LandingTable, verb: str) -> None:
     getattr(Writer(orders), verb)([A, B], position=1)
@@ -44,6 +45,7 @@ def test_each_verb_marks_its_rows_and_is_published_before_it_returns(orders: Lan
     assert (record(orders, 1).position, record(orders, 1).phase) == (1, "following")
 
 
+@pytest.mark.rule("6.2", "L46")
 def test_a_delete_needs_the_keys_only(orders: LandingTable) -> None:
     Writer(orders).delete([{"id": 1}, {"id": 2, "v": "known"}])
     assert landed(orders, 1) == [(2, 1, None), (2, 2, "known")]
@@ -58,6 +60,7 @@ def test_a_delete_needs_what_is_never_null_too(zone: LandingZone) -> None:
     assert landed(table, 1) == [(2, 1, "a")]
 
 
+@pytest.mark.rule("6.5", "L39", "L40")
 def test_an_initial_load_is_marker_free_and_ends_loading(orders: LandingTable) -> None:
     writer = Writer(orders)
     assert writer.state == "new"
@@ -67,6 +70,7 @@ def test_an_initial_load_is_marker_free_and_ends_loading(orders: LandingTable) -
     assert record(orders, 1).phase == "following"
 
 
+@pytest.mark.rule("4.8")
 def test_an_initial_load_of_no_rows_is_a_file_of_no_rows(orders: LandingTable) -> None:
     Writer(orders).initial_load([], position=5)
     assert landed(orders, 1) == []
@@ -79,6 +83,7 @@ def test_an_initial_load_of_no_rows_needs_its_columns(zone: LandingZone) -> None
         Writer(zone.table("orders", key_columns=["id"])).initial_load([])
 
 
+@pytest.mark.rule("6.5", "L42")
 def test_an_initial_load_is_refused_once_the_table_is_following(orders: LandingTable) -> None:
     writer = Writer(orders)
     writer.upsert([A])
@@ -111,6 +116,7 @@ def test_an_initial_load_publishes_its_last_file_itself(orders: LandingTable, in
         writer.__exit__(None, None, None)
 
 
+@pytest.mark.rule("6.3", "L45")
 def test_a_changed_key_is_delete_and_upsert_in_one_file_however_long_the_call(orders: LandingTable) -> None:
     with Writer(orders, roll=Roll(rows=2)) as writer:
         writer.insert([D])

@@ -30,8 +30,8 @@ from pyspark.sql.types import StructType
 
 from openmirror_writer.footers import TextTable
 from openmirror_writer.formats import Footer, Parquet, is_parquet
-from openmirror_writer.schema import ROW_MARKER
-from openmirror_writer.spark.mirror.columns import INTERNAL, Column
+from openmirror_writer.schema import INTERNAL, ROW_MARKER
+from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import Algebra
 from openmirror_writer.spark.mirror.state import LandedFile
 from openmirror_writer.spark.mirror.text_rows import FILE_MODIFIED, FILE_NUMBER, FILE_SIZE, ROW_INDEX, read_text_files

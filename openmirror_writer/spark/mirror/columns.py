@@ -9,13 +9,8 @@ import pyarrow as pa
 
 from openmirror_writer.column_types import column_type
 from openmirror_writer.errors import SchemaRefusedError
-from openmirror_writer.schema import ROW_MARKER, landed_type
+from openmirror_writer.schema import ROW_MARKER, landed_type, name_fault
 
-INTERNAL = "__om_"
-"""Names with this beginning are the mirror's own while it applies a batch."""
-
-_TAKEN = frozenset({ROW_MARKER.casefold(), "_metadata"})
-"""Spark and Delta read a file's name and row numbers from ``_metadata``: a merge fails where a column is called so."""
 _MARKER_TYPES = frozenset(
     {pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()},
 )
@@ -53,9 +48,9 @@ def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
                 "which Delta does not tell apart: rename one"
             )
             raise SchemaRefusedError(msg, column=name)
-        if not name or name.casefold() in _TAKEN or name.startswith(INTERNAL):
-            msg = f"the column name {name!r} cannot be mirrored: rename it"
-            raise SchemaRefusedError(msg, column=name)
+        fault = name_fault(name)
+        if fault is not None:
+            raise SchemaRefusedError(fault, column=name)
         seen[name.casefold()] = name
     return tuple(Column(field.name, delta_type(field.name, field.type), field.nullable) for field in schema)
 

@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from openmirror_writer.footers import TextTable
-from openmirror_writer.schema import ROW_MARKER
-from openmirror_writer.spark.mirror.columns import INTERNAL
+from openmirror_writer.schema import INTERNAL, ROW_MARKER
 
 FILE_NUMBER = f"{INTERNAL}file_number"
 ROW_INDEX = f"{INTERNAL}row_index"

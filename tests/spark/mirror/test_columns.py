@@ -30,6 +30,7 @@ def test_each_type_lands_as_spark_reads_it(arrow: pa.DataType, delta: str) -> No
     assert delta_type("c", arrow) == delta
 
 
+@pytest.mark.rule("4.9", "L55")
 @pytest.mark.parametrize(
     "arrow", [pa.timestamp("ns"), pa.time64("us"), pa.list_(pa.int8()), pa.float16(), pa.duration("us"), pa.null()]
 )
@@ -38,7 +39,10 @@ def test_a_type_that_spark_or_delta_cannot_hold_is_refused(arrow: pa.DataType) -
         delta_type("c", arrow)
 
 
-@pytest.mark.parametrize("names", [["a", "A"], ["_Metadata"], ["a", "__ROWMARKER__"], ["__om_act"], ["a", "a"]])
+@pytest.mark.rule("4.9")
+@pytest.mark.parametrize(
+    "names", [["a", "A"], ["_Metadata"], ["a", "__ROWMARKER__"], ["__om_act"], ["__OM_act"], ["a", "a"]]
+)
 def test_names_that_cannot_stand_in_the_table_are_refused(names: list[str]) -> None:
     with pytest.raises(SchemaRefusedError):
         columns_of(pa.schema([pa.field(name, pa.int32()) for name in names]))
@@ -55,6 +59,7 @@ def test_a_column_that_came_stands_behind_the_others_and_one_that_went_stays() -
     assert columns_behind(TABLE, [Column("z", "date"), TABLE[1]]) == (*TABLE, Column("z", "date"))
 
 
+@pytest.mark.rule("7.3", "7.4", "7.5", "8.3", "L61")
 @pytest.mark.parametrize(
     ("file", "column", "words"),
     [
@@ -76,6 +81,7 @@ def test_a_change_that_cannot_be_followed_is_told_in_the_words_of_the_service(
     assert caught.value.column == column
 
 
+@pytest.mark.rule("6.1")
 def test_markers_are_integers() -> None:
     assert marker_fault(pa.int64()) is None
     assert marker_fault(None) is None

@@ -78,6 +78,7 @@ def test_a_table_that_others_made_meanwhile_is_never_replaced(expected: int | No
     assert statement(commit(kind="rebuild", expected=expected), TABLE, "s1").startswith(begins)
 
 
+@pytest.mark.rule("9.2")
 def test_the_properties_tell_what_the_next_run_needs() -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     assert table_properties(commit(dropped=moment), TABLE) == {
@@ -90,6 +91,7 @@ def test_the_properties_tell_what_the_next_run_needs() -> None:
     }
 
 
+@pytest.mark.rule("9.2")
 @pytest.mark.parametrize("name", ["a b", "a,b", "a;b", "a{b", "a(b", "a\nb", "a\tb", "a=b"])
 def test_columns_are_mapped_by_name_where_parquet_cannot_spell_them(name: str) -> None:
     assert table_properties(commit(columns=(Column(name, "long"),)), TABLE)["delta.columnMapping.mode"] == "name"

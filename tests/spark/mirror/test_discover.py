@@ -31,11 +31,13 @@ def delta(storage: Storage, place: str, mirrors: str | None) -> None:
     assert storage.create(f"{place}/_delta_log/{0:020d}.json", data) is not None
 
 
+@pytest.mark.rule("1.1", "1.2", "1.3", "L5", "L6", "L48", "L53")
 def test_tables_stand_at_the_root_and_in_schema_folders(storage: Storage) -> None:
     folders(storage, "orders", "sales.schema/orders", "_openmirror", "_scratchPad", "sales.schema/_x")
     assert perform(storage, landed_tables()) == [TableName("orders"), TableName("orders", "sales")]
 
 
+@pytest.mark.rule("1.1")
 def test_a_folder_whose_name_no_service_takes_is_reported(storage: Storage) -> None:
     (fault,) = perform(storage, mirrored_tables([TableName("orders.")])).values()
     assert "ends with a dot" in (fault or "")

@@ -79,6 +79,7 @@ def write(folder: Folder, number: int, columns: dict[str, str], *rows: tuple[Any
     folder.write(number, *rows)
 
 
+@pytest.mark.rule("7.1", "7.2", "7.5", "L56", "L57", "L59", "L62")
 def test_columns_come_and_go_in_the_very_commit_that_needs_them(bench: Bench) -> None:
     """Rules 7.1, 7.2 and 7.5; merged, appended and in the batch that makes the table."""
     narrow, wide = {"id": "int64", "v": "string"}, {"id": "int64", "v": "string", "w": "decimal(9,2)"}
@@ -137,6 +138,7 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
 ]
 
 
+@pytest.mark.rule("7.3", "7.4", "7.5", "8.3", "L61")
 def test_a_change_that_cannot_be_followed_stops_its_table_until_the_file_is_repaired(bench: Bench) -> None:
     """Rules 7.3 to 7.5: everything before the file is applied, the other tables go on."""
     stopped, other = bench.folder("stopped", STANDING), bench.folder("other", {"id": "int64"})
@@ -206,6 +208,7 @@ def keys(folder: Folder, *names: str) -> None:
     folder.put(METADATA, TableMetadata(key_columns=names).to_bytes())
 
 
+@pytest.mark.rule("2.1", "7.6", "7.9", "L8", "L11", "L50")
 def test_keys_may_come_later_and_never_change_before_the_folder_is_made_again(bench: Bench) -> None:
     """Rules 2.1, 7.6 and 7.9; the new life has neither the column nor the keys that came in the old one."""
     columns = {"id": "int64", "v": "string"}

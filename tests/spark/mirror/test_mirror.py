@@ -59,6 +59,7 @@ def bench(spark: SparkSession, tmp_path: Path) -> Iterator[Bench]:
         assert spark.conf.get(name, None) is None, "left set, the next INSERT would silently be dropped"
 
 
+@pytest.mark.rule("6.1", "6.4", "6.5", "L34", "L36", "L40", "L41", "L42")
 def test_a_backlog_is_one_merge_whatever_the_target_holds(bench: Bench) -> None:
     """Keys 1 to 6 have a row, keys 11 to 16 have none; each pair meets one case of the algebra."""
     folder = bench.folder()
@@ -93,6 +94,7 @@ def test_a_backlog_is_one_merge_whatever_the_target_holds(bench: Bench) -> None:
     assert table.rows == {0: 18, 1: 9, 2: 6, 4: 2}
 
 
+@pytest.mark.rule("2.3", "6.1", "6.5")
 def test_a_batch_without_inserts_takes_the_last_operation_of_each_key(bench: Bench) -> None:
     folder = bench.folder(upsert=True)
     folder.write(1, (0, 1, "a"), (0, 1, "b"), (0, 2, "a"), (0, 2, "b"), (0, 3, "a"))
@@ -103,6 +105,7 @@ def test_a_batch_without_inserts_takes_the_last_operation_of_each_key(bench: Ben
     assert bench.rows() == [(2, "once"), (3, "unmarked"), (4, "new")]
 
 
+@pytest.mark.rule("1.2", "4.3", "4.4", "6.5", "8.1", "L38", "L39", "L53", "L63")
 def test_inserts_are_appended_and_files_are_moved_but_for_the_last_one(bench: Bench) -> None:
     folder = bench.folder(schema_name="sales")
     folder.write(1, (None, 1, "a"))
@@ -204,6 +207,7 @@ def test_what_a_killed_first_statement_left_stops_no_table(bench: Bench, left: s
     assert (bench.rows(), bench.commits()) == ([(1, "a")], 1)
 
 
+@pytest.mark.rule("7.8", "7.9", "7.11", "L48", "L49", "L50", "L58", "L60")
 def test_a_dropped_folder_empties_the_table_and_a_new_one_rebuilds_it_each_in_one_commit(bench: Bench) -> None:
     bench.folder("items").write(1, (None, 1, "stays"))
     folder = bench.folder()
@@ -222,6 +226,7 @@ def test_a_dropped_folder_empties_the_table_and_a_new_one_rebuilds_it_each_in_on
     assert bench.rows("dbo/items") == [(1, "stays")]
 
 
+@pytest.mark.rule("4.8", "8.1", "record.5")
 def test_a_table_that_fails_stops_no_other_and_all_before_its_bad_file_is_applied(bench: Bench) -> None:
     empty, fork, gap, marker, drift = (bench.folder(name) for name in ("empty", "fork", "gap", "marker", "drift"))
     good = bench.folder("good")
@@ -251,6 +256,7 @@ def test_a_table_that_fails_stops_no_other_and_all_before_its_bad_file_is_applie
         report.raise_for_failures()
 
 
+@pytest.mark.rule("6.1")
 @pytest.mark.parametrize("rows", [[(0, 1, "a"), (1, 1, "b")], [(0, 1, "a"), (None, 1, "b")]])
 def test_a_marker_that_no_statistics_tell_is_checked_in_each_row(bench: Bench, rows: list[tuple[Any, ...]]) -> None:
     """Without keys only 0 is allowed; the file's statistics, which would tell, are left out."""
@@ -273,6 +279,7 @@ def test_a_damaged_page_fails_and_names_the_file(bench: Bench) -> None:
     assert (report.status, report.file) == ("Failed", f"orders/{data_file(1)}")
 
 
+@pytest.mark.rule("4.5")
 def test_the_statement_itself_refuses_a_file_that_is_not_the_one_planned(bench: Bench) -> None:
     folder = bench.folder()
     folder.write(1, (None, 1, "a"))
@@ -287,6 +294,7 @@ def location(folder: Folder, number: int) -> str:
     return folder.storage.location(folder.path(data_file(number)))
 
 
+@pytest.mark.rule("6.1")
 def test_markers_of_different_width_are_read_together(bench: Bench) -> None:
     folder = bench.folder()
     folder.write_foreign(1, (0, 1, "a"), (0, 2, "b"), marker_type=pa.int8())
@@ -318,6 +326,7 @@ def test_a_required_column_that_becomes_nullable_is_refused(bench: Bench) -> Non
     assert "column 'id'. Incoming type long, existing type long not null (rule 7.4)" in reason
 
 
+@pytest.mark.rule("4.8")
 def test_a_long_backlog_takes_several_commits_and_a_file_without_rows_is_applied(
     bench: Bench, spark: SparkSession
 ) -> None:

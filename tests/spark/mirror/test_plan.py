@@ -135,6 +135,7 @@ def test_an_emptied_table_keeps_its_incarnation_when_it_comes_again() -> None:
     assert life(dropped, landed(1)).incarnation == 3
 
 
+@pytest.mark.rule("7.9", "L50")
 def test_a_rebuild_starts_only_with_file_1() -> None:
     found = decide(target(5, generation="old"), landed(2))
     assert isinstance(found, Stop)
@@ -239,6 +240,7 @@ def test_a_claimed_batch_is_never_shrunk() -> None:
     assert (numbers(found), found.stop and found.stop.file) == ([], data_file(2))
 
 
+@pytest.mark.rule("6.1", "record.5", "record.6")
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
@@ -278,6 +280,7 @@ def test_text_of_another_publisher_needs_no_record() -> None:
     assert (found.files, found.stop and found.stop.file) == ((), late.name)
 
 
+@pytest.mark.rule("2.15", "L10")
 @pytest.mark.parametrize(("markers", "keys", "upsert"), [((0, 1), (), False), (None, (), True)])
 def test_a_table_without_keys_takes_inserts_only(
     markers: tuple[int, int] | None, keys: tuple[str, ...], *, upsert: bool
@@ -287,6 +290,7 @@ def test_a_table_without_keys_takes_inserts_only(
     assert "keyColumns" in (found.stop.reason or "")
 
 
+@pytest.mark.rule("6.2", "L46")
 def test_a_key_column_must_be_in_the_file() -> None:
     found = batch(TargetState(), landed(1), keys=("nr",))
     assert found.stop is not None
@@ -341,6 +345,7 @@ def test_what_the_chain_proves_was_applied() -> None:
     assert stale(target(5), *files) == []
 
 
+@pytest.mark.rule("record.4")
 def test_a_file_that_the_chain_does_not_name_is_stale() -> None:
     files = [landed(3), landed(4, batch="late"), landed(5)]
     assert proved(target(5), *files) == [5]
@@ -357,6 +362,7 @@ def test_the_last_file_itself_may_be_stale_and_does_not_stop_the_table() -> None
     assert numbers(batch(target(5), *files)) == [6]
 
 
+@pytest.mark.rule("record.3")
 def test_files_of_another_generation_are_stale_wherever_they_stand() -> None:
     assert stale(target(2), landed(2), landed(3, generation="old")) == [3]
     assert stale(target(9, generation="old"), landed(1), landed(2, generation="old")) == [2]

@@ -34,11 +34,13 @@ def test_what_no_longer_fits_the_version_is_refused(incarnation: int, number: in
         pack(incarnation, number, "b")
 
 
+@pytest.mark.rule("1.2", "L53")
 def test_a_table_without_schema_lands_in_dbo() -> None:
     assert TableName("orders").target == "dbo/orders"
     assert TableName("orders", "sales").target == "sales/orders"
     assert TableName("orders", "sales").folder == "sales.schema/orders"
 
 
+@pytest.mark.rule("1.3")
 def test_folders_of_others_are_no_tables() -> None:
     assert [n for n in ("orders", "_openmirror", "sales.schema", "Sales.Schema") if is_table(n)] == ["orders"]

@@ -29,6 +29,7 @@ def mark(world: World) -> int:
 # ------------------------------------------------------------------------------------------------------- one mirror
 
 
+@pytest.mark.rule("1.4", "4.2", "4.3", "4.4", "6.4", "L5", "L36", "L37", "L38", "L41", "L63")
 def test_all_files_are_applied_in_order_and_all_but_the_last_one_are_moved() -> None:
     world = published(7)
     result = run(world, limit=3)
@@ -53,6 +54,7 @@ def test_the_version_is_read_before_the_folder_is_listed() -> None:
     assert steps.send(TargetState()) == ListFolder("orders")
 
 
+@pytest.mark.rule("4.2", "L37")
 def test_a_gap_waits_and_is_reported() -> None:
     world = published(4)
     gone = world.objects.pop(f"orders/{data_file(3)}")
@@ -85,6 +87,7 @@ def test_what_stands_before_a_bad_footer_is_applied_first() -> None:
     assert rows(world) == [1, 2]
 
 
+@pytest.mark.rule("record.3")
 def test_a_stale_file_is_reported_and_left_and_does_not_stop_the_table() -> None:
     world = published(3)
     run(world)
@@ -121,6 +124,7 @@ def test_a_log_that_is_not_complete_stops_the_table() -> None:
     assert (stop.value.value.status, stop.value.value.reason) == ("Failed", "the log is not complete")
 
 
+@pytest.mark.rule("2.11", "L7", "L10")
 def test_a_folder_without_metadata_is_not_applied() -> None:
     world = published(1)
     del world.objects[f"orders/{METADATA}"]
@@ -128,6 +132,7 @@ def test_a_folder_without_metadata_is_not_applied() -> None:
     assert world.target is None
 
 
+@pytest.mark.rule("2.12", "8.1")
 def test_a_folder_with_metadata_only_is_waited_for() -> None:
     world = published(1)
     del world.objects[f"orders/{data_file(1)}"]
@@ -261,6 +266,7 @@ def test_the_folder_is_listed_again_right_before_the_statement() -> None:
 # -------------------------------------------------------------------------------------------------- moves, clean-up
 
 
+@pytest.mark.rule("4.5")
 def test_a_file_that_took_the_name_of_an_applied_one_is_not_moved() -> None:
     world = published(2)
     process = Process(world)
@@ -273,6 +279,7 @@ def test_a_file_that_took_the_name_of_an_applied_one_is_not_moved() -> None:
     assert run(world).stale == (f"orders/{data_file(1)}",)
 
 
+@pytest.mark.rule("4.4", "L38", "L63")
 def test_moved_files_and_claims_go_after_seven_days_and_the_last_file_stays() -> None:
     world = published(2)
     run(world)
@@ -309,6 +316,7 @@ def test_the_claim_of_a_batch_that_was_not_applied_is_never_deleted() -> None:
 # ------------------------------------------------------------------------------------------------- drops and rebuilds
 
 
+@pytest.mark.rule("7.8", "L49")
 def test_a_folder_that_is_gone_drops_its_table_in_one_commit() -> None:
     world = published(3)
     run(world)
@@ -319,6 +327,7 @@ def test_a_folder_that_is_gone_drops_its_table_in_one_commit() -> None:
     assert world.target.state.dropped == world.now
 
 
+@pytest.mark.rule("7.9", "L50")
 def test_a_table_that_comes_again_is_rebuilt_in_one_commit() -> None:
     world = published(3)
     run(world)
@@ -360,6 +369,7 @@ def test_a_folder_that_a_late_claim_made_anew_is_gone() -> None:
     assert (rows(world), claims(world)) == ([], [])
 
 
+@pytest.mark.rule("record.8", "L51")
 def test_a_folder_that_is_being_dropped_is_left_alone() -> None:
     world = published(2)
     world.put("orders/_dropping.json", b"{}")
@@ -393,6 +403,7 @@ def test_a_statement_of_an_earlier_life_is_skipped() -> None:
     assert world.target.rows == [(2, 1, 0)]
 
 
+@pytest.mark.rule("4.3", "L38")
 def test_a_vanished_last_file_fails() -> None:
     world = published(3)
     run(world)

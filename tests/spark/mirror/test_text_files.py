@@ -6,6 +6,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from openmirror_writer import LandingZone, Writer, replay
 from openmirror_writer.formats import DelimitedText
 from openmirror_writer.layout import data_file
@@ -58,6 +60,7 @@ def in_replay(zone: LandingZone, table: str) -> list[dict[str, Any]]:
     return sorted(replay(zone)[table].to_pylist(), key=_order)
 
 
+@pytest.mark.rule("2.5", "2.18", "4.1", "5.1", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "L3", "L4", "L20", "L27")
 def test_text_of_any_format_is_mirrored_row_by_row(spark: SparkSession, tmp_path: Path) -> None:
     zone, target = LandingZone(tmp_path / "zone"), tmp_path / "lake"
     mirror = Mirror(spark, zone, target)
