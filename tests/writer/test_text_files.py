@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from openmirror_writer import (
     ApplyError,
@@ -28,6 +31,7 @@ from openmirror_writer.formats import DelimitedText, sha256_of, sidecar_of
 from openmirror_writer.layout import METADATA, PROCESSED, data_file, sort_names
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.zone import LandingTable
+from tests.formats.dialects import DIALECTS, VALUES
 from tests.writer.feeder import Tapped
 
 COLUMNS = {"id": "int64", "v": "string"}
@@ -300,3 +304,22 @@ def test_instants_read_back_as_the_date_and_time_of_utc(zone: LandingZone) -> No
     instant = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=timezone(timedelta(hours=2)))
     Writer(table).upsert([{"id": 1, "v": instant}])
     assert rows(zone) == [{"id": 1, "v": instant.astimezone(UTC).replace(tzinfo=None)}]
+
+
+@pytest.mark.rule("5.3", "5.4", "5.5", "5.6", "5.7", "5.8", on=("producer", "mirror"))
+@settings(max_examples=40)
+@given(DIALECTS, st.lists(VALUES, min_size=1, max_size=6))
+def test_what_the_writer_takes_is_replayed_as_it_was_whatever_the_options(
+    text: DelimitedText, values: list[str | None]
+) -> None:
+    zone = LandingZone(f"memory://{uuid4()}")
+    taken: list[dict[str, Any]] = []
+    try:
+        writer = Writer(zone.table("orders", key_columns=["id"], columns=COLUMNS, format=text))
+    except SchemaRefusedError:
+        return  # a header that these options cannot write
+    for number, value in enumerate(values):
+        with suppress(InvalidRowError):
+            writer.upsert([{"id": number, "v": value}], position=number)
+            taken.append({"id": number, "v": value})
+    assert (rows(zone) if taken else []) == taken

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openmirror_writer import LandingZone, Writer, replay
+from openmirror_writer import InvalidRowError, LandingZone, Writer, replay
 from openmirror_writer.formats import DelimitedText
 from openmirror_writer.layout import data_file
 from openmirror_writer.spark import Mirror
+from tests.formats.dialects import ENCODINGS, NULLS, SPECIAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +82,31 @@ def test_text_of_any_format_is_mirrored_row_by_row(spark: SparkSession, tmp_path
         assert in_delta(spark, target, table) == in_replay(zone, table)
         assert [found["id"] for found in in_delta(spark, target, table)] == [2, 3, 4, 4]
         assert report.tables[table].last_file == 4
+
+
+@pytest.mark.exhaustive
+@pytest.mark.rule("5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "L21", "L22", "L23", "L24", "L25", "L26")
+def test_every_option_and_encoding_is_mirrored_row_by_row(spark: SparkSession, tmp_path: Path) -> None:
+    """What the writer refuses is left out; each option comes with each value at least once."""
+    zone, target = LandingZone(tmp_path / "zone"), tmp_path / "lake"
+    options = zip(
+        ENCODINGS, *(cycle(each) for each in (",;|\t", ("\r\n", "\n", "\r"), "\"'", '\\/"', NULLS)), strict=False
+    )
+    taken: dict[str, list[dict[str, Any]]] = {}
+    for number, (encoding, column, row_end, quote, escape, null) in enumerate(options):
+        text = DelimitedText(column, row_end, quote, escape, null_value=null, encoding=encoding)
+        columns = {"id": "int64", "v": "string"}
+        writer = Writer(zone.table(f"t{number}", key_columns=["id"], columns=columns, format=text))
+        rows = []
+        for key, value in enumerate([None, "", *NULLS, *SPECIAL, SPECIAL[:8], "plain", *(f"{c}x{c}" for c in SPECIAL)]):
+            with suppress(InvalidRowError):
+                writer.upsert([{"id": key, "v": value}], position=key)
+                rows.append({"id": key, "v": value})
+        assert len(rows) > len(NULLS) + 8
+        taken[f"t{number}"] = rows
+    Mirror(spark, zone, target).run_once().raise_for_failures()
+    for table, rows in taken.items():
+        assert in_delta(spark, target, table) == in_replay(zone, table) == rows
 
 
 def test_a_text_file_that_cannot_be_read_stops_its_table_until_it_is_mended(
