@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from openmirror_writer.chain import follow, is_of_generation
 from openmirror_writer.check.findings import Finding
-from openmirror_writer.check.look import SeenFile, SeenTable
+from openmirror_writer.check.look import SeenTable
+from openmirror_writer.check.seen import SeenFile
 from openmirror_writer.errors import SchemaRefusedError
 from openmirror_writer.layout import GENERATION
 from openmirror_writer.metadata import Generation, parse

@@ -41,8 +41,8 @@ class Finding:
 
 
 def at(file: str | None, findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings with the file that they are about."""
-    return [replace(finding, file=file) for finding in findings]
+    """Return the findings with the file that they are about, those that name none."""
+    return [replace(finding, file=finding.file or file) for finding in findings]
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:

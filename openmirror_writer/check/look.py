@@ -2,72 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
-import pyarrow as pa
-
-from openmirror_writer.check.content import content_findings, empty_file, unreadable_file
-from openmirror_writer.check.facts import ParquetFacts, Unreadable, read_facts
 from openmirror_writer.check.findings import Finding, at
 from openmirror_writer.check.metadata_rules import ABSENT, MetadataView, read_metadata
-from openmirror_writer.errors import StorageError, UnknownPositionError
+from openmirror_writer.check.seen import Reading, SeenFile, is_copy, read_data_file
+from openmirror_writer.check.text_rules import condition_findings, is_text, schema_columns, text_findings
+from openmirror_writer.errors import SchemaRefusedError, StorageError, UnknownPositionError
+from openmirror_writer.footers import TextTable, text_table
 from openmirror_writer.layout import DROPPING, GENERATION, METADATA, MOVED, SCHEMA_SUFFIX, data_number, is_advance
-from openmirror_writer.record import Record, parse_record
-from openmirror_writer.schema import ROW_MARKER
+from openmirror_writer.metadata import TableMetadata, parse
+from openmirror_writer.record import parse_record
 from openmirror_writer.storage import Entry, Listing, Steps, listing, reading
 
 _LOOKS = 20
 """How often a folder is looked at before it counts as never quiet."""
-_PARQUET = ".parquet"
-_NO_COLUMNS = pa.schema([])
-
-
-@dataclass(frozen=True, eq=False)
-class SeenFile:
-    """One data file; compared by being the same object.
-
-    Attributes:
-        number: From its name; 0 if the name has none, which only files ordered by time may do without.
-        path: Below the zone's root.
-        moved: Whether the service moved it away.
-        entry: From the listing.
-        findings: What it breaks by itself.
-        readable: Whether its record, or that it has none, is known.
-        columns: Its data columns, as Spark sees them; none if it is text or unreadable.
-        marked: Whether it has markers.
-        rows: How many; 0 in text or where it is unreadable.
-        greatest_marker: None if it has none that can be read.
-        record: None if a foreign publisher wrote the file.
-    """
-
-    number: int
-    path: str
-    moved: bool
-    entry: Entry
-    findings: tuple[Finding, ...] = ()
-    readable: bool = True
-    columns: pa.Schema = _NO_COLUMNS
-    marked: bool = False
-    rows: int = 0
-    greatest_marker: int | None = None
-    record: Record | None = None
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return PurePosixPath(self.path).name
-
-    @property
-    def extension(self) -> str:
-        """Of its name, without the dot."""
-        return PurePosixPath(self.path).suffix.removeprefix(".")
-
-    @property
-    def batch(self) -> str:
-        """What tells this file's content from any other under its number."""
-        return self.record.batch if self.record else self.entry.identity
 
 
 @dataclass(frozen=True)
@@ -80,7 +31,9 @@ class SeenTable:
         files: What stands in it, by name.
         folders: Names of the folders in it.
         metadata: What ``_metadata.json`` says.
-        metadata_findings: What is wrong with it.
+        metadata_findings: What is wrong with it, the columns of Parquet files apart.
+        extension: Of most data files, of several the first one's; None without files.
+        text: How its text files are read; None: they are not, or there are none.
         generation: Content of ``_generation.json``; None without one.
         data: The data files, moved ones too, in the order in which they apply.
         damaged_records: Paths of advance records that cannot be read, with the reason.
@@ -92,6 +45,8 @@ class SeenTable:
     folders: frozenset[str]
     metadata: MetadataView
     metadata_findings: tuple[Finding, ...]
+    extension: str | None
+    text: TextTable | None
     generation: bytes | None
     data: tuple[SeenFile, ...]
     damaged_records: Mapping[str, str]
@@ -99,6 +54,12 @@ class SeenTable:
     def path(self, name: str) -> str:
         """Return the path of a file in the folder."""
         return f"{self.folder}/{name}"
+
+
+def main_extension(files: Iterable[SeenFile]) -> str | None:
+    """Return the extension of a table's files: the most frequent, of several the first one's; None without files."""
+    counts = Counter(file.extension for file in files)
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def look_at_root() -> Steps[dict[str, Listing]]:
@@ -144,15 +105,18 @@ def _look(folder: str, label: str) -> Steps[SeenTable | None]:
                 return None
             content[name] = read.data
     view, findings = read_metadata(content[METADATA]) if METADATA in content else (ABSENT, [])
-    data: list[SeenFile] = []
+    listed: list[SeenFile] = []
     if DROPPING not in inside.files:
-        candidates = yield from _data_files(folder, inside, by_time=bool(view.by_time))
-        for number, path, moved, entry in candidates:
-            file = yield from _seen_file(number, path, view.keys or (), moved=moved, entry=entry)
-            if file is None:
-                return None
-            if not (yield from _is_copy(file, data)):
-                data.append(file)
+        listed = yield from _data_files(folder, inside, by_time=bool(view.by_time))
+    extension = main_extension(listed)
+    findings += _described(view, extension)
+    text = None
+    if METADATA in content and not any(finding.severity == "error" for finding in findings):
+        text, more = _text_table(content[METADATA], extension, folder)
+        findings += more
+    data = yield from _read_all(listed, Reading(view.keys or (), text, extension))
+    if data is None:
+        return None
     if view.by_time:
         data.sort(key=lambda file: file.entry.modified)
     return SeenTable(
@@ -162,74 +126,58 @@ def _look(folder: str, label: str) -> Steps[SeenTable | None]:
         folders=inside.folders,
         metadata=view,
         metadata_findings=tuple(at(f"{folder}/{METADATA}", findings)),
+        extension=extension,
+        text=text,
         generation=content.get(GENERATION),
         data=tuple(data),
         damaged_records=(yield from _damaged_advances(folder, inside)),
     )
 
 
-def _data_files(folder: str, inside: Listing, *, by_time: bool) -> Steps[list[tuple[int, str, bool, Entry]]]:
-    """Return number, path, whether it was moved, and entry of the data files; by number, the moved ones first."""
-    found: list[tuple[int, str, bool, Entry]] = []
+def _described(view: MetadataView, extension: str | None) -> list[Finding]:
+    """Return what is wrong with the metadata's description of columns and of text."""
+    if view.properties is None:
+        return []
+    findings = list(text_findings(view.properties, extension, view.keys))
+    if is_text(extension):  # of Parquet the files tell the columns
+        findings += condition_findings(view.properties, schema_columns(view.properties))
+    return findings
+
+
+def _text_table(data: bytes, extension: str | None, folder: str) -> tuple[TextTable | None, list[Finding]]:
+    """Return how the text files of a table are read, and why they cannot be; None if there are none."""
+    if not is_text(extension):
+        return None, []
+    try:
+        return text_table(parse(TableMetadata, data, file=METADATA), folder), []
+    except SchemaRefusedError as error:
+        message, _, remedy = error.message.rpartition(": ")
+        return None, [Finding("error", "2.10", f"nothing tells how to read the text files: {message}", remedy)]
+
+
+def _data_files(folder: str, inside: Listing, *, by_time: bool) -> Steps[list[SeenFile]]:
+    """Return the data files, not read yet; by number, the moved ones first."""
+    found: list[SeenFile] = []
     for place in (*sorted(inside.folders & set(MOVED)), ""):
         names = (yield from listing(f"{folder}/{place}")).files if place else inside.files
         for name, entry in names.items():
             number = data_number(name) or 0
             if number or (by_time and not name.startswith("_")):
                 path = f"{folder}/{place}/{name}" if place else f"{folder}/{name}"
-                found.append((number, path, bool(place), entry))
-    return sorted(found, key=lambda file: (file[0], not file[2], file[1]))
+                found.append(SeenFile(number, path, bool(place), entry))
+    return sorted(found, key=lambda file: (file.number, not file.moved, file.path))
 
 
-def _seen_file(number: int, path: str, keys: Sequence[str], *, moved: bool, entry: Entry) -> Steps[SeenFile | None]:
-    if entry.size == 0:
-        return SeenFile(number, path, moved, entry, (empty_file(),), readable=False)
-    if not path.lower().endswith(_PARQUET):
-        return SeenFile(number, path, moved, entry)
-    facts = yield from read_facts(path, entry.size, keys)
-    if facts is None:
-        return None
-    if isinstance(facts, Unreadable):
-        return SeenFile(number, path, moved, entry, (unreadable_file(facts),), readable=False)
-    return _read_file(number, path, facts, moved=moved, entry=entry)
-
-
-def _read_file(number: int, path: str, facts: ParquetFacts, *, moved: bool, entry: Entry) -> SeenFile:
-    findings = list(content_findings(facts))
-    record, readable = None, True
-    if facts.record is not None:
-        try:
-            record = parse_record(facts.record, file=path)
-        except UnknownPositionError as error:
-            message, _, remedy = error.message.rpartition(": ")
-            findings.append(Finding("error", "record.7", message, remedy))
-            readable = False
-    return SeenFile(
-        number=number,
-        path=path,
-        moved=moved,
-        entry=entry,
-        findings=tuple(findings),
-        readable=readable,
-        columns=pa.schema([field for field in facts.columns if field.name != ROW_MARKER]),
-        marked=ROW_MARKER in facts.columns.names,
-        rows=facts.rows,
-        greatest_marker=facts.greatest_marker,
-        record=record,
-    )
-
-
-def _is_copy(file: SeenFile, before: Sequence[SeenFile]) -> Steps[bool]:
-    """Return whether a file stands in a folder of moved ones already: a mover that was killed leaves one file twice."""
-    twin = before[-1] if before else None
-    if twin is None or not file.number or (twin.number, twin.name, twin.moved) != (file.number, file.name, True):
-        return False
-    if twin.batch == file.batch:
-        return True
-    if file.record is not None or twin.record is not None or file.entry.size != twin.entry.size:
-        return False
-    ours, theirs = (yield from reading(file.path)), (yield from reading(twin.path))
-    return ours is not None and theirs is not None and ours.data == theirs.data
+def _read_all(listed: Sequence[SeenFile], how: Reading) -> Steps[list[SeenFile] | None]:
+    """Read the files one after the other; None if one of them is gone or another by now."""
+    data: list[SeenFile] = []
+    for unread in listed:
+        file = yield from read_data_file(unread, how)
+        if file is None:
+            return None
+        if not (yield from is_copy(file, data)):
+            data.append(file)
+    return data
 
 
 def _damaged_advances(folder: str, inside: Listing) -> Steps[dict[str, str]]:

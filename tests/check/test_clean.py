@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 
-from openmirror_writer import LandingZone, PartnerEvents, SourceInfo, Writer, check, drop_table
+from openmirror_writer import DelimitedText, LandingZone, PartnerEvents, Roll, SourceInfo, Writer, check, drop_table
 from openmirror_writer.cli.demo_feed import TABLE, feed
 from openmirror_writer.cli.demo_source import Flights
 from openmirror_writer.cli.flights_data import flights_path
 from openmirror_writer.layout import PROCESSED, READY_TO_DELETE, claim_file, data_file
+from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.spark import Mirror
 from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
-from tests.check.planted import at, leftover, text
+from tests.check.planted import at, csv, leftover, text
 
 
 def test_a_zone_without_tables_is_clean() -> None:
@@ -178,7 +180,10 @@ def test_the_documented_text_table_is_clean() -> None:
         "NullValue": "N/A",
         "Encoding": "UTF-8",
     }
+    header = f"id,name,age,seqNum,{ROW_MARKER}"
     table = text(
+        csv("1,'it\\'s, \"',N/A,7,0", "2,N/A,3,8,2", header=header),
+        gzip.compress(csv("3,'N/A',3,8,4", header=header)),
         keyColumns=None,
         KeyColumns=["id"],
         ConditionalUpdateColumn="seqNum",
@@ -189,7 +194,24 @@ def test_the_documented_text_table_is_clean() -> None:
 
 
 def test_csv_needs_neither_format_nor_extension() -> None:
-    assert check(text("csv", FileFormat=None, FileExtension=None)().zone) == []
+    assert check(text(extension="csv", FileFormat=None, FileExtension=None)().zone) == []
+
+
+@pytest.mark.parametrize("text_format", [DelimitedText(), DelimitedText(quote="", escape="", encoding="utf-16")])
+def test_our_text_files_are_clean_however_far_they_were_processed(text_format: DelimitedText) -> None:
+    landing = Landing()
+    columns = {"id": "int64 not null", "at": "timestamp", "data": "binary", "v": "string"}
+    table = landing.zone.table("orders", key_columns=["id"], columns=columns, format=text_format)
+    row = {"id": 1, "at": datetime(2024, 2, 29, tzinfo=UTC), "data": b"\x00", "v": "a"}
+    with Writer(table, roll=Roll(rows=1)) as writer:
+        writer.initial_load([row, {**row, "id": 2, "v": None}], position=1)
+        writer.upsert([{**row, "v": "b"}], position=2)
+        writer.advance(7)
+    assert check(landing.zone) == []
+    for number in (1, 2):
+        name = data_file(number, "csv")
+        landing.move(f"orders/{name}", f"orders/{PROCESSED}/{name}")
+    assert check(landing.zone) == []
 
 
 def test_the_zone_of_the_demo_breaks_nothing_but_the_advice_about_keys(tmp_path) -> None:
