@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.errors import ApplyError, SchemaRefusedError
 
 SEQUENTIAL = "SequentialFileName"
 BY_TIME = "LastUpdateTimeFileDetection"
@@ -188,6 +188,22 @@ class Generation(BaseModel):
         return self.model_dump_json().encode()
 
 
+class Claim(BaseModel):
+    """``_<number>.claim-<hash>.json``: the mirror's claim on the batch that begins with file ``<number>``.
+
+    Attributes:
+        last: Number of the last file of the batch.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    last: int = Field(ge=1)
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content, JSON in UTF-8."""
+        return self.model_dump_json().encode()
+
+
 class Replacement(BaseModel):
     """``_openmirror/replacing-<table>.json``: a table is being replaced.
 
@@ -224,6 +240,23 @@ def parse(model: type[Model], data: bytes, *, file: str) -> Model:
         fix = _copied_mistake(data) if first["type"] == "json_invalid" else None
         msg = f"{file} is not readable ({where + ': ' if where else ''}{first['msg']}): {fix or 'mend it by hand'}"
         raise SchemaRefusedError(msg, file=file) from error
+
+
+def parse_claim(data: bytes, *, file: str) -> Claim:
+    """Read a claim.
+
+    Args:
+        data: The file's bytes.
+        file: Its path, for the error.
+
+    Raises:
+        ApplyError: It is damaged.
+    """
+    try:
+        return Claim.model_validate_json(data)
+    except ValidationError as error:
+        msg = f"{file} does not say where a batch that was begun ends: if no mirror runs, drop_table and load again"
+        raise ApplyError(msg, file=file) from error
 
 
 def _copied_mistake(data: bytes) -> str | None:

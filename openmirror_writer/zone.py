@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -328,6 +328,34 @@ def leftovers(staged: Mapping[str, Entry], files: Iterable[Entry]) -> dict[str, 
     if newest is None:
         return {}
     return {name: entry for name, entry in staged.items() if newest - entry.modified > _LEFTOVER_AGE}
+
+
+def old_sidecars(
+    sidecars: Mapping[tuple[int, str], Mapping[str, Entry]],
+    standing: Collection[int],
+    moved: Collection[int],
+    files: Iterable[Entry],
+) -> dict[str, Entry]:
+    """Return the records of text files that nobody needs any more.
+
+    Their number is below the last file, no data file has it, and they are an hour older than the newest file of the
+    folder, by the storage's clock: a writer creates the record before the file, and may be about to send that.
+
+    Args:
+        sidecars: Those of one folder, see `Folder`.
+        standing: Numbers of the data files in it.
+        moved: Numbers of those that the service has moved away, listed after the others: a file that moves meanwhile is
+            in one of the two.
+        files: All files of the folder; the sidecars may be among them.
+    """
+    last = max(standing, default=0)
+    gone = {
+        name: entry
+        for (number, _), records in sidecars.items()
+        if number < last and number not in standing and number not in moved
+        for name, entry in records.items()
+    }
+    return leftovers(gone, files)
 
 
 def _state(folder: str, names: Folder[Entry], read: Mapping[str, bytes]) -> FolderState:

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.errors import ApplyError, SchemaRefusedError
 from openmirror_writer.metadata import (
     BY_TIME,
     SEQUENTIAL,
+    Claim,
     ColumnDefinition,
     FileFormatTypeProperties,
     Generation,
@@ -20,6 +21,7 @@ from openmirror_writer.metadata import (
     SourceInfo,
     TableMetadata,
     parse,
+    parse_claim,
 )
 
 EVERYTHING = {"keyColumns": ["id", "Region"], "fileDetectionStrategy": BY_TIME, "isUpsertDefaultRowMarker": True}
@@ -282,3 +284,17 @@ def test_a_generation_comes_back_as_it_was_written() -> None:
 def test_a_generation_without_an_id_is_refused(text: str) -> None:
     with pytest.raises(SchemaRefusedError, match="generation"):
         parse(Generation, text.encode(), file="orders/_generation.json")
+
+
+# --------------------------------------------------------------------------------------------------------------- claims
+
+
+def test_a_claim_is_read_as_it_is_written() -> None:
+    assert parse_claim(Claim(last=7).to_bytes(), file="t/_c.json") == Claim(last=7)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"last": 0}', '{"last": "x"}', "7"])
+def test_a_damaged_claim_is_refused_with_the_way_out(text: str) -> None:
+    with pytest.raises(ApplyError, match=r"t/_c.json does not say where a batch .* ends: if no mirror runs") as caught:
+        parse_claim(text.encode(), file="t/_c.json")
+    assert caught.value.file == "t/_c.json"

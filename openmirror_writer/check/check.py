@@ -19,6 +19,7 @@ from openmirror_writer.check.name_rules import (
     name_findings,
     number_findings,
     second_of_a_number,
+    sidecar_findings,
     tie_findings,
 )
 from openmirror_writer.check.root_rules import root_findings, table_folders
@@ -126,9 +127,9 @@ def _table_findings(seen: SeenTable, now: datetime) -> Iterator[Finding]:
     for file in counted:
         yield from at(file.path, file.findings)
     yield from _column_findings(seen, [f for f in counted if f.columns.names and f.extension == seen.extension])
-    for path, reason in seen.damaged_records.items():
-        yield Finding("error", "record.7", f"an advance cannot be read: {reason}", "delete it", file=path)
+    yield from seen.damaged
     yield from leftover_findings(seen.folder, seen.files)
+    yield from sidecar_findings(seen)
 
 
 def _column_findings(seen: SeenTable, files: list[SeenFile]) -> Iterator[Finding]:

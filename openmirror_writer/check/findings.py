@@ -11,6 +11,8 @@ Severity = Literal["error", "warning", "note"]
 """``error``: the service stops at it, or what is published does not reach the table. ``warning``: it works today, or
 works otherwise than it looks. ``note``: nothing has to be done."""
 
+REPAIR = "delete it: openmirror check --repair"
+"""What to do with a file that is proved to be of no use."""
 _NAMED = 3
 """How many further files of the same fault are named."""
 

@@ -10,10 +10,21 @@ from openmirror_writer.check.findings import Finding, at
 from openmirror_writer.check.metadata_rules import ABSENT, MetadataView, read_metadata
 from openmirror_writer.check.seen import Reading, SeenFile, is_copy, read_data_file
 from openmirror_writer.check.text_rules import condition_findings, is_text, schema_columns, text_findings
-from openmirror_writer.errors import SchemaRefusedError, StorageError, UnknownPositionError
+from openmirror_writer.errors import ApplyError, SchemaRefusedError, StorageError, UnknownPositionError
 from openmirror_writer.footers import TextTable, text_table
-from openmirror_writer.layout import DROPPING, GENERATION, METADATA, MOVED, SCHEMA_SUFFIX, data_number, is_advance
-from openmirror_writer.metadata import TableMetadata, parse
+from openmirror_writer.formats import Surroundings
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    MOVED,
+    SCHEMA_SUFFIX,
+    Folder,
+    advance_file,
+    data_number,
+    sort_names,
+)
+from openmirror_writer.metadata import Generation, TableMetadata, parse, parse_claim
 from openmirror_writer.record import parse_record
 from openmirror_writer.storage import Entry, Listing, Steps, listing, reading
 
@@ -34,9 +45,10 @@ class SeenTable:
         metadata_findings: What is wrong with it, the columns of Parquet files apart.
         extension: Of most data files, of several the first one's; None without files.
         text: How its text files are read; None: they are not, or there are none.
-        generation: Content of ``_generation.json``; None without one.
+        generation: The id in ``_generation.json``; None without one, and where it cannot be read.
         data: The data files, moved ones too, in the order in which they apply.
-        damaged_records: Paths of advance records that cannot be read, with the reason.
+        names: The files in it that begin with ``_``, sorted into what they are.
+        damaged: What is wrong with its advances and claims.
     """
 
     label: str
@@ -47,9 +59,10 @@ class SeenTable:
     metadata_findings: tuple[Finding, ...]
     extension: str | None
     text: TextTable | None
-    generation: bytes | None
+    generation: str | None
     data: tuple[SeenFile, ...]
-    damaged_records: Mapping[str, str]
+    names: Folder[Entry]
+    damaged: tuple[Finding, ...]
 
     def path(self, name: str) -> str:
         """Return the path of a file in the folder."""
@@ -97,24 +110,23 @@ def look_at_table(folder: str, label: str) -> Steps[SeenTable]:
 def _look(folder: str, label: str) -> Steps[SeenTable | None]:
     """Look once; None if something went away meanwhile."""
     inside = yield from listing(folder)
-    content: dict[str, bytes] = {}
-    for name in (METADATA, GENERATION):
-        if name in inside.files:
-            read = yield from reading(f"{folder}/{name}")
-            if read is None:
-                return None
-            content[name] = read.data
+    content = yield from _special_files(folder, inside)
+    if content is None:
+        return None
     view, findings = read_metadata(content[METADATA]) if METADATA in content else (ABSENT, [])
     listed: list[SeenFile] = []
     if DROPPING not in inside.files:
         listed = yield from _data_files(folder, inside, by_time=bool(view.by_time))
     extension = main_extension(listed)
     findings += _described(view, extension)
-    text = None
-    if METADATA in content and not any(finding.severity == "error" for finding in findings):
-        text, more = _text_table(content[METADATA], extension, folder)
+    text: TextTable | None = None
+    if is_text(extension) and METADATA in content and not any(finding.severity == "error" for finding in findings):
+        text, more = _text_table(content[METADATA], folder)
         findings += more
-    data = yield from _read_all(listed, Reading(view.keys or (), text, extension))
+    names = sort_names({name: entry for name, entry in inside.files.items() if name.startswith("_")})
+    generation = _generation(content.get(GENERATION))
+    how = Reading(view.keys or (), text, extension, Surroundings(folder, names, generation))
+    data = yield from _read_all(listed, how)
     if data is None:
         return None
     if view.by_time:
@@ -128,10 +140,23 @@ def _look(folder: str, label: str) -> Steps[SeenTable | None]:
         metadata_findings=tuple(at(f"{folder}/{METADATA}", findings)),
         extension=extension,
         text=text,
-        generation=content.get(GENERATION),
+        generation=generation,
         data=tuple(data),
-        damaged_records=(yield from _damaged_advances(folder, inside)),
+        names=names,
+        damaged=(yield from _damaged(folder, names, data)),
     )
+
+
+def _special_files(folder: str, inside: Listing) -> Steps[dict[str, bytes] | None]:
+    """Read the metadata and the generation, those that stand there; None if one of them went away."""
+    content: dict[str, bytes] = {}
+    for name in (METADATA, GENERATION):
+        if name in inside.files:
+            read = yield from reading(f"{folder}/{name}")
+            if read is None:
+                return None
+            content[name] = read.data
+    return content
 
 
 def _described(view: MetadataView, extension: str | None) -> list[Finding]:
@@ -144,10 +169,8 @@ def _described(view: MetadataView, extension: str | None) -> list[Finding]:
     return findings
 
 
-def _text_table(data: bytes, extension: str | None, folder: str) -> tuple[TextTable | None, list[Finding]]:
-    """Return how the text files of a table are read, and why they cannot be; None if there are none."""
-    if not is_text(extension):
-        return None, []
+def _text_table(data: bytes, folder: str) -> tuple[TextTable | None, list[Finding]]:
+    """Return how the text files of a table are read, and why they cannot be."""
     try:
         return text_table(parse(TableMetadata, data, file=METADATA), folder), []
     except SchemaRefusedError as error:
@@ -158,7 +181,7 @@ def _text_table(data: bytes, extension: str | None, folder: str) -> tuple[TextTa
 def _data_files(folder: str, inside: Listing, *, by_time: bool) -> Steps[list[SeenFile]]:
     """Return the data files, not read yet; by number, the moved ones first."""
     found: list[SeenFile] = []
-    for place in (*sorted(inside.folders & set(MOVED)), ""):
+    for place in (*(name for name in MOVED if name in inside.folders), ""):
         names = (yield from listing(f"{folder}/{place}")).files if place else inside.files
         for name, entry in names.items():
             number = data_number(name) or 0
@@ -180,16 +203,32 @@ def _read_all(listed: Sequence[SeenFile], how: Reading) -> Steps[list[SeenFile] 
     return data
 
 
-def _damaged_advances(folder: str, inside: Listing) -> Steps[dict[str, str]]:
-    """Read the advance records behind the last file, the only ones that count."""
-    last = max((data_number(name) or 0 for name in inside.files), default=0)
-    damaged: dict[str, str] = {}
-    for name in inside.files:
-        if is_advance(name, last):
-            content = yield from reading(f"{folder}/{name}")
-            try:
-                if content is not None:
-                    parse_record(content.data, file=name)
-            except UnknownPositionError as error:
-                damaged[f"{folder}/{name}"] = error.message
-    return damaged
+def _generation(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else parse(Generation, data, file=GENERATION).generation
+    except SchemaRefusedError:
+        return None
+
+
+def _damaged(folder: str, names: Folder[Entry], data: Iterable[SeenFile]) -> Steps[tuple[Finding, ...]]:
+    """Read the advances behind the last file, the only ones that count, and the claims; return what is wrong."""
+    last = max((file.number for file in data if not file.moved), default=0)
+    found: list[Finding] = []
+    for number, k in names.advances:
+        path = f"{folder}/{advance_file(number, k)}"
+        content = (yield from reading(path)) if number == last else None
+        try:
+            if content is not None:
+                parse_record(content.data, file=path)
+        except UnknownPositionError as error:
+            message = f"an advance cannot be read: {error.message}"
+            found.append(Finding("error", "record.7", message, "delete it", file=path))
+    for name in names.claims:
+        content = yield from reading(f"{folder}/{name}")
+        try:
+            if content is not None:
+                parse_claim(content.data, file=name)
+        except ApplyError as error:
+            message, _, remedy = error.message.rpartition(": ")
+            found.append(Finding("error", "record.7", message, remedy, file=f"{folder}/{name}"))
+    return tuple(found)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from openmirror_writer.check.findings import Finding
+from openmirror_writer.check.findings import REPAIR, Finding
 from openmirror_writer.check.look import SeenTable
 from openmirror_writer.check.seen import SeenFile
 from openmirror_writer.layout import METADATA, data_number, is_staged
 from openmirror_writer.storage import Entry
-from openmirror_writer.zone import leftovers
+from openmirror_writer.zone import leftovers, old_sidecars
 
 _RETENTION = timedelta(days=7)
 """How long the service keeps a processed file."""
@@ -104,9 +104,16 @@ def leftover_findings(folder: str, files: Mapping[str, Entry]) -> Iterator[Findi
     for name, entry in leftovers(staged, files.values()).items():
         message = "a temporary file of a process that was killed, more than an hour old"
         path = f"{folder}/{name}" if folder else name
-        yield Finding(
-            "note", "record.9", message, "delete it: openmirror check --repair", file=path, identity=entry.identity
-        )
+        yield Finding("note", "record.9", message, REPAIR, file=path, identity=entry.identity)
+
+
+def sidecar_findings(seen: SeenTable) -> Iterator[Finding]:
+    """Yield the records of text files that nobody needs any more."""
+    standing = {file.number for file in seen.data if not file.moved}
+    moved = {file.number for file in seen.data if file.moved}
+    for name, entry in old_sidecars(seen.names.sidecars, standing, moved, seen.files.values()).items():
+        message = "the record of a text file that is gone or never came, more than an hour old"
+        yield Finding("note", "record.9", message, REPAIR, file=seen.path(name), identity=entry.identity)
 
 
 def metadata_absent(seen: SeenTable) -> Finding:

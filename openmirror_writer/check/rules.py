@@ -182,9 +182,17 @@ _RULES = (
     ),
     Rule("record.5", "each record names the file before", "a fork"),
     Rule("record.6", "a record carries the number of its file's name", "another number"),
-    Rule("record.7", "records are readable", "damaged ones, and newer versions"),
+    Rule(
+        "record.7",
+        "records and claims are readable",
+        "damaged ones, newer versions, and a record of text that is gone from beside it",
+    ),
     Rule("record.8", "a drop ends", "one that was begun"),
-    Rule("record.9", "temporary files are gone after an hour", "leftovers of killed processes; --repair deletes them"),
+    Rule(
+        "record.9",
+        "temporary files are gone after an hour, records of text with their file",
+        "leftovers of killed processes, records without a file; --repair deletes them",
+    ),
 )
 
 RULES: Mapping[str, Rule] = {rule.number: rule for rule in _RULES}

@@ -15,6 +15,7 @@ from openmirror_writer.check.text_content import judge_text
 from openmirror_writer.check.text_rules import is_text
 from openmirror_writer.errors import UnknownPositionError
 from openmirror_writer.footers import TextTable
+from openmirror_writer.formats import Surroundings, read_sidecar, sha256_of
 from openmirror_writer.record import Record, parse_record
 from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.storage import Entry, Steps, reading
@@ -39,6 +40,7 @@ class SeenFile:
         rows: How many; 0 where they cannot be read.
         greatest_marker: None if it has none that can be read.
         record: None if a foreign publisher wrote the file.
+        sha256: Of the content of text that was read, hexadecimal.
     """
 
     number: int
@@ -52,6 +54,7 @@ class SeenFile:
     rows: int = 0
     greatest_marker: int | None = None
     record: Record | None = None
+    sha256: str | None = None
 
     @property
     def name(self) -> str:
@@ -65,8 +68,8 @@ class SeenFile:
 
     @property
     def batch(self) -> str:
-        """What tells this file's content from any other under its number."""
-        return self.record.batch if self.record else self.entry.identity
+        """What tells this file's content from any other under its number: what the chain names, else the identity."""
+        return self.entry.identity if self.record is None else self.sha256 or self.record.batch
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,15 @@ class Reading:
 
     Attributes:
         keys: The key columns.
-        text: How text is read; None: it is not.
-        extension: Of the table's files; text of another one is not read.
+        text: How text is read; None: only what stands beside it.
+        extension: Of the table's files; of text of another one too, only what stands beside it.
+        around: What stands beside the files.
     """
 
     keys: Sequence[str]
     text: TextTable | None
     extension: str | None
+    around: Surroundings
 
 
 def read_data_file(file: SeenFile, how: Reading) -> Steps[SeenFile | None]:
@@ -129,15 +134,19 @@ def _with_facts(file: SeenFile, facts: ParquetFacts) -> SeenFile:
 
 
 def _read_text(file: SeenFile, how: Reading) -> Steps[SeenFile | None]:
-    if how.text is None or file.extension != how.extension:
+    text = how.text if file.extension == how.extension else None
+    if text is None and not how.around.names.sidecars:
         return file
     content = yield from reading(file.path)
     if content is None or len(content.data) != file.entry.size:
         return None
-    told = judge_text(how.text, content.data, how.keys, file.path)
+    read = yield from _with_sidecar(replace(file, sha256=sha256_of(content.data)), how.around)
+    if text is None:
+        return read
+    told = judge_text(text, content.data, how.keys, file.path)
     return replace(
-        file,
-        findings=told.findings,
+        read,
+        findings=(*read.findings, *told.findings),
         columns=pa.schema([pa.field(name, pa.string()) for name in told.columns]),
         marked=told.marked,
         rows=told.rows,
@@ -145,12 +154,28 @@ def _read_text(file: SeenFile, how: Reading) -> Steps[SeenFile | None]:
     )
 
 
+def _with_sidecar(file: SeenFile, around: Surroundings) -> Steps[SeenFile]:
+    """Read the record that stands beside a text file; that of another number if there is one of this very content."""
+    assert file.sha256 is not None  # noqa: S101 - its content was read
+    others = (number for number, sha256 in around.names.sidecars if sha256 == file.sha256)
+    for number in (file.number, *sorted(others)):
+        try:
+            record = yield from read_sidecar(number, file.sha256, around)
+        except UnknownPositionError as error:
+            message, _, remedy = error.message.rpartition(": ")
+            damaged = Finding("error", "record.7", message, remedy, file=error.file)
+            return replace(file, findings=(damaged,), readable=False)
+        if record is not None:
+            return replace(file, record=record)
+    return file
+
+
 def is_copy(file: SeenFile, before: Sequence[SeenFile]) -> Steps[bool]:
     """Return whether a file stands in a folder of moved ones already: a mover that was killed leaves one file twice."""
     twin = before[-1] if before else None
     if twin is None or not file.number or (twin.number, twin.name, twin.moved) != (file.number, file.name, True):
         return False
-    if twin.batch == file.batch:
+    if twin.batch == file.batch or (file.sha256 is not None and twin.sha256 == file.sha256):
         return True
     if file.record is not None or twin.record is not None or file.entry.size != twin.entry.size:
         return False

@@ -9,10 +9,20 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from openmirror_writer.layout import DROPPING, GENERATION, METADATA, PARTNER_EVENTS, PROCESSED, data_file
+from openmirror_writer.formats import sha256_of
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    PARTNER_EVENTS,
+    PROCESSED,
+    claim_file,
+    data_file,
+    sidecar_file,
+)
 from openmirror_writer.record import new_id
 from openmirror_writer.schema import ROW_MARKER
-from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
+from tests.check.landing import ForeignZone, Landing, OurText, OurZone, csv, parquet, rows
 
 META = f"orders/{METADATA}"
 PARTNER = {"partnerName": "testPartner", "sourceInfo": {"sourceType": "SQL"}}
@@ -55,6 +65,21 @@ def ours(*changes: Callable[[OurZone], Any]) -> Callable[[], Landing]:
     return build
 
 
+def ours_as_text(*changes: Callable[[OurText], Any]) -> Callable[[], Landing]:
+    def build() -> Landing:
+        zone = OurText()
+        for change in changes:
+            change(zone)
+        return zone
+
+    return build
+
+
+def sidecar(number: int, content: bytes) -> str:
+    """The path of a record whose batch is ``b``."""
+    return f"orders/{sidecar_file(number, sha256_of(content), 'b')}"
+
+
 def last_is(table: pa.Table, **options: Any) -> Callable[[], Landing]:
     return foreign(lambda zone: zone.rows(3, table, **options))
 
@@ -85,10 +110,6 @@ def text(*files: str | bytes, extension: str = "tsv", **properties: Any) -> Call
         return zone
 
     return build
-
-
-def csv(*rows_below: str, header: str = f"id,v,{ROW_MARKER}") -> bytes:
-    return "".join(f"{row}\r\n" for row in (header, *rows_below)).encode()
 
 
 def schema(*columns: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +383,7 @@ PLANTED = [
         *(lambda z, n=n: z.rows(n, rows(markers=None)) for n in (2, 3)))),
     Planted("6.5", "text without markers", "warning", at(1, "tsv"), f"the same in {data_file(2, 'tsv')}", text(
         *[csv("1,a", header="id,v")] * 2)),
-    Planted("6.5", "text without markers behind some with them", "warning", at(2, "tsv"), "are inserts", text(
+    Planted("6.5", "text without markers behind some with them", "warning", at(2, "tsv"), "text file has no", text(
         ROW, csv("1,a", header="id,v"))),
     Planted("6.5", "text without markers whose rows are upserts", "warning", at(1, "tsv"), "are upserts", text(
         csv("1,a", header="id,v"), isUpsertDefaultRowMarker=True)),
@@ -422,10 +443,38 @@ PLANTED = [
         lambda z: z.put(at(5), z.file(4, v=2)))),
     Planted("record.7", "a damaged advance", "error", f"orders/_{4:020d}.advance-0.json", "damaged", ours(
         lambda z: z.put(f"orders/_{4:020d}.advance-0.json", "{}"))),
+    Planted("record.7", "a damaged claim", "error", f"orders/{claim_file(1, 'abc')}", "does not say where", ours(
+        lambda z: z.put(f"orders/{claim_file(1, 'abc')}", {"last": 0}))),
     Planted("record.8", "a drop that was begun", "error", f"orders/{DROPPING}", "was begun", ours(
         lambda z: z.put(f"orders/{DROPPING}", "{}"), lambda z: z.delete(at(2)))),
     Planted("record.9", "a leftover", "note", f"orders/_{5:020d}.{'0' * 32}.staged", "killed", ours(
         lambda z: leftover(z, f"orders/_{5:020d}.{'0' * 32}.staged", 1.1))),
     Planted("record.9", "a leftover at the root", "note", f"_partnerEvents.{'0' * 32}.staged", "killed", foreign(
         lambda z: z.put(PARTNER_EVENTS, PARTNER), lambda z: leftover(z, f"_partnerEvents.{'0' * 32}.staged", 1.1))),
+    # -------------------------------------------------------------------------------------------- beside text
+    Planted("record.1", "not readable, of text", "error", f"orders/{GENERATION}", "does not name", ours_as_text(
+        lambda z: z.put(f"orders/{GENERATION}", "{}"))),
+    Planted("record.2", "gone, of text", "error", f"orders/{GENERATION}", "is gone", ours_as_text(
+        lambda z: z.delete(f"orders/{GENERATION}"))),
+    Planted("record.3", "text of another life", "error", at(5, "csv"), "stale", ours_as_text(
+        lambda z: z.publish(5, 4, generation=new_id()))),
+    Planted("record.4", "text under a number that a move has freed", "error", at(2, "csv"), "is the file of", (
+        ours_as_text(lambda z: z.process(1), lambda z: z.process(2), lambda z: z.publish(2, 2)))),
+    Planted("record.4", "stale text that breaks other rules too", "error", at(2, "csv"), "is the file of", ours_as_text(
+        lambda z: z.process(1), lambda z: z.process(2), lambda z: z.publish(2, 2, "x,z,9"))),
+    Planted("record.5", "a fork of text", "error", at(5, "csv"), f"does not continue {at(4, 'csv')}", ours_as_text(
+        lambda z: z.publish(5, 4, previous=sha256_of(b"another")))),
+    Planted("record.6", "a copy of text under the next number", "error", at(5, "csv"), "says that this is file 4", (
+        ours_as_text(lambda z: z.put(at(5, "csv"), z.get(at(4, "csv")))))),
+    Planted("record.6", "a record that names another number", "error", at(4, "csv"), "says that this is file 3", (
+        ours_as_text(lambda z: z.put(z.sidecar(4), z.get(z.sidecar(4)).replace(b'"number":4', b'"number":3'))))),
+    Planted("record.7", "a damaged record of text", "error", sidecar(5, csv("9,z,4")), "is damaged", ours_as_text(
+        lambda z: z.publish(5, 4, batch="b"), lambda z: z.put(sidecar(5, csv("9,z,4")), "{}"))),
+    Planted("record.7", "a newer version beside text", "error", sidecar(5, csv("9,z,4")), "version 2", ours_as_text(
+        lambda z: z.publish(5, 4, batch="b", v=2))),
+    Planted("record.7", "a record that is gone", "error", at(2, "csv"), "is gone", ours_as_text(
+        lambda z: z.delete(z.sidecar(2)))),
+    Planted("record.9", "a record without its file", "note", sidecar(1, b"old"), "is gone or never came", ours_as_text(
+        lambda z: z.process(1), lambda z: z.process(2), lambda z: z.delete(f"orders/{PROCESSED}/{data_file(1, 'csv')}"),
+        lambda z: leftover(z, sidecar(1, b"old"), 1.1))),
 ]  # fmt: skip

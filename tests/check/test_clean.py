@@ -12,11 +12,12 @@ from openmirror_writer import DelimitedText, LandingZone, PartnerEvents, Roll, S
 from openmirror_writer.cli.demo_feed import TABLE, feed
 from openmirror_writer.cli.demo_source import Flights
 from openmirror_writer.cli.flights_data import flights_path
+from openmirror_writer.formats import sha256_of
 from openmirror_writer.layout import PROCESSED, READY_TO_DELETE, claim_file, data_file
 from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.spark import Mirror
-from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
-from tests.check.planted import at, csv, leftover, text
+from tests.check.landing import ForeignZone, Landing, OurText, OurZone, csv, parquet, rows
+from tests.check.planted import at, leftover, sidecar, text
 
 
 def test_a_zone_without_tables_is_clean() -> None:
@@ -212,6 +213,40 @@ def test_our_text_files_are_clean_however_far_they_were_processed(text_format: D
         name = data_file(number, "csv")
         landing.move(f"orders/{name}", f"orders/{PROCESSED}/{name}")
     assert check(landing.zone) == []
+
+
+def test_text_of_our_writer_that_a_mover_left_twice_is_clean() -> None:
+    zone = OurText()
+    zone.put(f"orders/{READY_TO_DELETE}/{data_file(1, 'csv')}", zone.get(at(1, "csv")))
+    assert check(zone.zone) == []
+
+
+def test_the_same_rows_from_two_writers_are_clean() -> None:
+    """Two records stand beside the file, and either is true."""
+    zone = OurText()
+    zone.publish(5, 4, previous=sha256_of(zone.get(at(4, "csv"))))
+    zone.publish(5, 4, previous=sha256_of(zone.get(at(4, "csv"))))
+    assert check(zone.zone) == []
+
+
+def test_rows_that_were_published_twice_are_clean() -> None:
+    """Two files of one content, each with a record of its own."""
+    zone = OurText()
+    for position in (5, 6):
+        Writer(zone.table).upsert([{"id": 1, "v": "a"}], position=position)
+    assert zone.get(at(5, "csv")) == zone.get(at(6, "csv"))
+    assert check(zone.zone) == []
+
+
+@pytest.mark.parametrize(("number", "hours"), [(1, 0.9), (2, 2), (4, 2), (5, 2)])
+def test_the_record_of_a_file_that_may_come_or_be_needed_is_clean(number: int, hours: float) -> None:
+    """Just sent; of a number that a moved file has, that the last one has, or that is the next."""
+    zone = OurText()
+    zone.process(1)
+    zone.process(2)
+    zone.delete(f"orders/{PROCESSED}/{data_file(1, 'csv')}")
+    leftover(zone, sidecar(number, b"of another writer"), hours)
+    assert check(zone.zone) == []
 
 
 def test_the_zone_of_the_demo_breaks_nothing_but_the_advice_about_keys(tmp_path) -> None:

@@ -5,39 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from pydantic import BaseModel, Field, ValidationError
-
-from openmirror_writer.errors import ApplyError
 from openmirror_writer.layout import MOVED, PROCESSED, data_number
+from openmirror_writer.metadata import parse_claim
 from openmirror_writer.spark.mirror.state import LandedFile
 from openmirror_writer.storage import Entry, Steps, deleting, listing, reading, renaming
 from openmirror_writer.zone import FolderState
 
 RETENTION = timedelta(days=7)
 """How long moved files, and the directory of a dropped table, are kept."""
-
-
-class Claim(BaseModel):
-    """The content of a claim.
-
-    Attributes:
-        last: Number of the last file of the batch.
-    """
-
-    last: int = Field(ge=1)
-
-
-def parse_claim(data: bytes, *, file: str) -> Claim:
-    """Read a claim.
-
-    Raises:
-        ApplyError: It is damaged.
-    """
-    try:
-        return Claim.model_validate_json(data)
-    except ValidationError as error:
-        msg = f"{file} does not say where a batch that was begun ends: if no mirror runs, drop_table and load again"
-        raise ApplyError(msg, file=file) from error
 
 
 def move_applied(folder: str, applied: Iterable[LandedFile], mark: int) -> Steps[None]:
