@@ -9,7 +9,7 @@ from openmirror_writer.layout import MOVED, PROCESSED, data_number
 from openmirror_writer.metadata import parse_claim
 from openmirror_writer.spark.mirror.state import LandedFile
 from openmirror_writer.storage import Entry, Steps, deleting, listing, reading, renaming
-from openmirror_writer.zone import FolderState
+from openmirror_writer.zone import FolderState, old_sidecars
 
 RETENTION = timedelta(days=7)
 """How long moved files, and the directory of a dropped table, are kept."""
@@ -29,7 +29,7 @@ def move_applied(folder: str, applied: Iterable[LandedFile], mark: int) -> Steps
 
 
 def clean_up(folder: FolderState, mark: int, now: datetime) -> Steps[None]:
-    """Delete what was moved seven days ago, and the claims whose last file has left.
+    """Delete what was moved seven days ago, and the claims and records of text whose files have left.
 
     A file keeps its time of change when it is moved, so the claim that covers it tells when it was applied.
 
@@ -60,6 +60,9 @@ def clean_up(folder: FolderState, mark: int, now: datetime) -> Steps[None]:
         last = parse_claim(content.data, file=path).last
         if last <= mark and last not in folder.names.data and last not in kept:
             yield from deleting(path, entry.identity)
+    names = folder.names
+    for name, entry in old_sidecars(names.sidecars, names.data.keys(), kept, names.known()).items():
+        yield from deleting(f"{folder.folder}/{name}", entry.identity)
 
 
 def _applied_at(number: int, begun: Mapping[int, datetime], otherwise: datetime) -> datetime:
