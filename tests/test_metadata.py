@@ -20,6 +20,7 @@ from openmirror_writer.metadata import (
     SchemaDefinition,
     SourceInfo,
     TableMetadata,
+    copied_mistakes,
     parse,
     parse_claim,
 )
@@ -222,13 +223,17 @@ def test_the_single_backslash_of_the_documents_is_named_with_line_and_fix(after:
 def test_the_missing_quotes_of_the_documents_are_named_with_line_and_fix(value: str) -> None:
     with pytest.raises(SchemaRefusedError, match="Invalid JSON") as caught:
         _read('{"keyColumns": ["id"],\n\n "fileDetectionStrategy": ' + value + "\n}")
-    assert 'in line 3 write "fileDetectionStrategy": "' in caught.value.message
-    assert "the quotes are missing" in caught.value.message
+    assert 'in line 3 write the value of "fileDetectionStrategy" with quotes around it' in caught.value.message
 
 
 def test_the_em_spaces_of_the_documents_are_named_with_line_and_fix() -> None:
     with pytest.raises(SchemaRefusedError, match="in line 2 indent with plain spaces"):
         _read('{\n\u2003"keyColumns": ["id"]\n}')
+
+
+def test_the_line_of_a_mistake_is_the_line_of_its_value() -> None:
+    ((line, _),) = copied_mistakes('{"escapecharacter":\n "\\"\n}')
+    assert line == 2
 
 
 def test_all_copied_mistakes_are_named_at_once_in_the_order_of_the_lines() -> None:
