@@ -199,13 +199,37 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
     return Folder(data, extensions, advances, claims, sidecars, special, staged)
 
 
-def table_folder(name: str, schema_name: str | None) -> str:
+def table_folder(name: str, schema_name: str | None, suffix: str = SCHEMA_SUFFIX) -> str:
     """Return the folder of a table below the zone's root.
+
+    Args:
+        name: Of the table.
+        schema_name: Its schema; None: the default one.
+        suffix: Of the schema's folder where it is spelled otherwise, see `schema_of`.
 
     >>> table_folder("orders", None), table_folder("orders", "sales")
     ('orders', 'sales.schema/orders')
     """
-    return name if schema_name is None else f"{schema_name}{SCHEMA_SUFFIX}/{name}"
+    return name if schema_name is None else f"{schema_name}{suffix}/{name}"
+
+
+def schema_of(folder: str) -> tuple[str, str] | None:
+    """Return whose tables a folder at the zone's root holds: the schema's name, and the suffix as it is spelled.
+
+    The suffix is read in any casing, and written as documented.
+
+    Args:
+        folder: Its name.
+
+    Returns:
+        None if the folder is a table's, or ignored because it begins with ``_``.
+
+    >>> schema_of("sales.schema"), schema_of("sales.Schema"), schema_of("orders"), schema_of("_x.schema")
+    (('sales', '.schema'), ('sales', '.Schema'), None, None)
+    """
+    if folder.startswith("_") or not folder.lower().endswith(SCHEMA_SUFFIX):
+        return None
+    return folder[: -len(SCHEMA_SUFFIX)], folder[-len(SCHEMA_SUFFIX) :]
 
 
 def table_label(name: str, schema_name: str | None) -> str:

@@ -18,10 +18,10 @@ from openmirror_writer.layout import (
     GENERATION,
     METADATA,
     MOVED,
-    SCHEMA_SUFFIX,
     Folder,
     advance_file,
     data_number,
+    schema_of,
     sort_names,
 )
 from openmirror_writer.metadata import Generation, TableMetadata, parse, parse_claim
@@ -81,16 +81,11 @@ def look_at_root() -> Steps[dict[str, Listing]]:
     listings = {"": root}
     for folder in sorted(root.folders):
         listings[folder] = yield from listing(folder)
-        if is_schema_folder(folder):
+        if schema_of(folder) is not None:
             for name in sorted(listings[folder].folders):
                 if name.startswith("_"):
                     listings[f"{folder}/{name}"] = yield from listing(f"{folder}/{name}")
     return listings
-
-
-def is_schema_folder(name: str) -> bool:
-    """Return whether a folder at the root holds the tables of a schema, in whatever casing the suffix is."""
-    return not name.startswith("_") and name.lower().endswith(SCHEMA_SUFFIX)
 
 
 def look_at_table(folder: str, label: str) -> Steps[SeenTable]:
