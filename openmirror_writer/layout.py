@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -66,16 +66,6 @@ def advance_file(number: int, k: int) -> str:
     '_00000000000000000007.advance-0.json'
     """
     return f"_{number:0{_DIGITS}d}.advance-{k}.json"
-
-
-def is_advance(name: str, number: int) -> bool:
-    """Return whether a name is that of an advance record behind data file ``number``.
-
-    >>> is_advance("_00000000000000000007.advance-0.json", 7), is_advance("_00000000000000000007.advance-0.json", 8)
-    (True, False)
-    """
-    match = _ADVANCE.fullmatch(name)
-    return match is not None and int(match[1]) == number
 
 
 def is_staged(name: str) -> bool:
@@ -144,7 +134,7 @@ class Folder(Generic[Known]):
         extensions: The extension of each data file.
         advances: Advance records: (number, k) to what is known.
         claims: The mirror's claims: name to what is known.
-        sidecars: Records of text files: (number, sha256 of the file's content) to their names.
+        sidecars: Records of text files: (number, sha256 of the file's content) to name to what is known, by name.
         special: ``_generation.json``, ``_dropping.json`` and ``_metadata.json``, those that stand there.
         staged: Temporary files, of a create under way or of a killed process: name to what is known.
     """
@@ -153,7 +143,7 @@ class Folder(Generic[Known]):
     extensions: Mapping[int, str]
     advances: Mapping[tuple[int, int], Known]
     claims: Mapping[str, Known]
-    sidecars: Mapping[tuple[int, str], tuple[str, ...]]
+    sidecars: Mapping[tuple[int, str], Mapping[str, Known]]
     special: Mapping[str, Known]
     staged: Mapping[str, Known]
 
@@ -161,6 +151,13 @@ class Folder(Generic[Known]):
     def last(self) -> int:
         """The highest number of a data file, 0 if there is none."""
         return max(self.data, default=0)
+
+    def known(self) -> Iterator[Known]:
+        """Yield what is known of each file."""
+        yield from self.data.values()
+        yield from self.advances.values()
+        for files in (self.claims, self.special, self.staged, *self.sidecars.values()):
+            yield from files.values()
 
 
 def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
@@ -177,10 +174,10 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
     extensions: dict[int, str] = {}
     advances: dict[tuple[int, int], Known] = {}
     claims: dict[str, Known] = {}
-    sidecars: dict[tuple[int, str], tuple[str, ...]] = {}
+    sidecars: dict[tuple[int, str], dict[str, Known]] = {}
     special: dict[str, Known] = {}
     staged: dict[str, Known] = {}
-    for name, known in names.items():
+    for name, known in sorted(names.items()):
         if match := _DATA_FILE.fullmatch(name):
             number = int(match[1])
             if number in data:
@@ -194,8 +191,7 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
         elif _CLAIM.fullmatch(name):
             claims[name] = known
         elif match := _SIDECAR.fullmatch(name):
-            of = int(match[1]), match[2]
-            sidecars[of] = tuple(sorted((*sidecars.get(of, ()), name)))
+            sidecars.setdefault((int(match[1]), match[2]), {})[name] = known
         elif name in {GENERATION, DROPPING, METADATA}:
             special[name] = known
         elif is_staged(name):
@@ -203,13 +199,37 @@ def sort_names(names: Mapping[str, Known]) -> Folder[Known]:
     return Folder(data, extensions, advances, claims, sidecars, special, staged)
 
 
-def table_folder(name: str, schema_name: str | None) -> str:
+def table_folder(name: str, schema_name: str | None, suffix: str = SCHEMA_SUFFIX) -> str:
     """Return the folder of a table below the zone's root.
+
+    Args:
+        name: Of the table.
+        schema_name: Its schema; None: the default one.
+        suffix: Of the schema's folder where it is spelled otherwise, see `schema_of`.
 
     >>> table_folder("orders", None), table_folder("orders", "sales")
     ('orders', 'sales.schema/orders')
     """
-    return name if schema_name is None else f"{schema_name}{SCHEMA_SUFFIX}/{name}"
+    return name if schema_name is None else f"{schema_name}{suffix}/{name}"
+
+
+def schema_of(folder: str) -> tuple[str, str] | None:
+    """Return whose tables a folder at the zone's root holds: the schema's name, and the suffix as it is spelled.
+
+    The suffix is read in any casing, and written as documented.
+
+    Args:
+        folder: Its name.
+
+    Returns:
+        None if the folder is a table's, or ignored because it begins with ``_``.
+
+    >>> schema_of("sales.schema"), schema_of("sales.Schema"), schema_of("orders"), schema_of("_x.schema")
+    (('sales', '.schema'), ('sales', '.Schema'), None, None)
+    """
+    if folder.startswith("_") or not folder.lower().endswith(SCHEMA_SUFFIX):
+        return None
+    return folder[: -len(SCHEMA_SUFFIX)], folder[-len(SCHEMA_SUFFIX) :]
 
 
 def table_label(name: str, schema_name: str | None) -> str:

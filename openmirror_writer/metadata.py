@@ -8,26 +8,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.errors import ApplyError, SchemaRefusedError
 
 SEQUENTIAL = "SequentialFileName"
 BY_TIME = "LastUpdateTimeFileDetection"
 
-_COPIED_MISTAKES = (  # in the documents' own examples: what stands there, and how to mend it
-    (
-        re.compile(r'"EscapeCharacter"\s*:\s*"\\"(?=\s*[,}])', re.IGNORECASE),
+
+class CopiedMistake(NamedTuple):
+    """A mistake that stands in an example of the documents, and so in files of those who copied it.
+
+    Attributes:
+        pattern: Finds it in the text of a file; a match ends in its line.
+        fault: What is wrong there.
+        remedy: How to mend it.
+    """
+
+    pattern: re.Pattern[str]
+    fault: str
+    remedy: str
+
+
+_COPIED_MISTAKES = (
+    CopiedMistake(
+        re.compile(r'"EscapeCharacter"\s*:\s*"\\"(?=\s*(?:[,}]|$))', re.IGNORECASE | re.MULTILINE),
+        "a backslash before the closing quote, as an example of the documents has it",
         r'write "EscapeCharacter": "\\" (in JSON a backslash is written twice)',
     ),
-    (
+    CopiedMistake(
         re.compile(rf'"fileDetectionStrategy"\s*:\s*"?(?:{SEQUENTIAL}|{BY_TIME})\b(?!")', re.IGNORECASE),
-        f'write "fileDetectionStrategy": "{BY_TIME}" (the quotes are missing)',
+        "a value without quotes, as an example of the documents has it",
+        'write the value of "fileDetectionStrategy" with quotes around it',
     ),
-    (re.compile("^[ \t]*\u2003", re.MULTILINE), "indent with plain spaces (these are em spaces, U+2003)"),
+    CopiedMistake(
+        re.compile("^[ \t]*[\u00a0\u2000-\u200a\u202f\u3000]", re.MULTILINE),
+        "indented with a space that JSON does not know, as an example of the documents is",
+        "indent with plain spaces (not with em spaces, U+2003, or their kin)",
+    ),
 )
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -212,6 +233,22 @@ class Dropped(BaseModel):
         return self.model_dump_json(exclude_defaults=True).encode()
 
 
+class Claim(BaseModel):
+    """``_<number>.claim-<hash>.json``: the mirror's claim on the batch that begins with file ``<number>``.
+
+    Attributes:
+        last: Number of the last file of the batch.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    last: int = Field(ge=1)
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content, JSON in UTF-8."""
+        return self.model_dump_json().encode()
+
+
 class Replacement(BaseModel):
     """``_openmirror/replacing-<table>.json``: a table is being replaced.
 
@@ -245,17 +282,42 @@ def parse(model: type[Model], data: bytes, *, file: str) -> Model:
     except ValidationError as error:
         first: Any = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        fix = _copied_mistake(data) if first["type"] == "json_invalid" else None
+        fix = _mending(data) if first["type"] == "json_invalid" else None
         msg = f"{file} is not readable ({where + ': ' if where else ''}{first['msg']}): {fix or 'mend it by hand'}"
         raise SchemaRefusedError(msg, file=file) from error
 
 
-def _copied_mistake(data: bytes) -> str | None:
+def parse_claim(data: bytes, *, file: str) -> Claim:
+    """Read a claim.
+
+    Args:
+        data: The file's bytes.
+        file: Its path, for the error.
+
+    Raises:
+        ApplyError: It is damaged.
+    """
+    try:
+        return Claim.model_validate_json(data)
+    except ValidationError as error:
+        msg = f"{file} does not say where a batch that was begun ends: if no mirror runs, drop_table and load again"
+        raise ApplyError(msg, file=file) from error
+
+
+def copied_mistakes(text: str) -> list[tuple[int, CopiedMistake]]:
+    """Return which mistakes of the documents' examples stand in the text of a JSON file, each once, with its line.
+
+    Args:
+        text: Of a file that is not valid JSON.
+    """
+    found = [(match.end(), each) for each in _COPIED_MISTAKES if (match := each.pattern.search(text))]
+    return [(text.count("\n", 0, end) + 1, mistake) for end, mistake in sorted(found, key=lambda one: one[0])]
+
+
+def _mending(data: bytes) -> str | None:
     """Return line and remedy of the mistakes that stand in the documents' examples; None if there are none of them."""
-    text = data.decode(errors="replace")
-    found = [(match.start(), fix) for mistake, fix in _COPIED_MISTAKES if (match := mistake.search(text))]
-    lines = [f"in line {text.count(chr(10), 0, start) + 1} {fix}" for start, fix in sorted(found)]
-    return "; ".join(lines) or None
+    mistakes = copied_mistakes(data.decode(errors="replace"))
+    return "; ".join(f"in line {line} {mistake.remedy}" for line, mistake in mistakes) or None
 
 
 def _json(data: dict[str, Any]) -> bytes:

@@ -131,14 +131,24 @@ def replay(zone: LandingZone) -> dict[str, pa.Table]:
         ApplyError: A table cannot be applied: a fork in the chain, a first file that is gone, a record of another
             number than its file, a marker that means nothing or needs key columns that the table does not have, a
             column name that cannot be mirrored, columns that changed as the mirror does not follow: another type,
-            another spelling, or one that is not null and came or went.
+            another spelling, or one that is not null and came or went. Or two folders are one table: their schemas'
+            suffixes differ by case.
         SchemaRefusedError: ``_metadata.json`` or ``_generation.json`` is not readable; a column has a type that cannot
             be mirrored.
         UnknownPositionError: A file is no Parquet, or its record is damaged.
         StorageError: The storage failed.
     """
-    tables = {table.label: replay_table(table) for table in zone.tables()}
-    return {label: rows for label, rows in tables.items() if rows is not None}
+    folders: dict[str, str] = {}
+    tables: dict[str, pa.Table] = {}
+    for table in zone.tables():
+        first = folders.setdefault(table.label, table.folder)
+        if first != table.folder:
+            msg = f"the folders {first} and {table.folder} are one table: rename one of the two"
+            raise ApplyError(msg, table=table.label, file=table.folder)
+        rows = replay_table(table)
+        if rows is not None:
+            tables[table.label] = rows
+    return tables
 
 
 def replay_table(table: LandingTable) -> pa.Table | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from openmirror_writer.layout import (
     Folder,
     check_name,
     data_number,
+    schema_of,
     sort_names,
     table_folder,
     table_label,
@@ -141,8 +142,9 @@ class LandingZone:
     def tables(self) -> list[LandingTable]:
         """List the tables that stand in the zone, by schema and name; one or two levels of folders are listed.
 
-        Every folder of the root, and of the ``.schema`` folders there, counts, whatever it holds, unless its name
-        begins with ``_``: also one that `table` would refuse to name, so that it can be looked at, told of and dropped.
+        Every folder of the root, and of the ``.schema`` folders there (in any casing), counts, whatever it holds,
+        unless its name begins with ``_``: also one that `table` would refuse to name, so that it can be looked at, told
+        of and dropped.
 
         Returns:
             Tables without declared keys and columns.
@@ -152,16 +154,17 @@ class LandingZone:
         """
         root = perform(self._storage, listing(""))
         seen = sorted(name for name in root.folders if not name.startswith("_"))
-        found = [self._standing(name, None) for name in seen if not name.endswith(SCHEMA_SUFFIX)]
+        found = [self._standing(name, None) for name in seen if schema_of(name) is None]
         for folder in seen:
-            if folder.endswith(SCHEMA_SUFFIX):
+            if (schema := schema_of(folder)) is not None:
                 inside = perform(self._storage, listing(folder))
-                schema = folder.removesuffix(SCHEMA_SUFFIX)
-                found += [self._standing(name, schema) for name in sorted(inside.folders) if not name.startswith("_")]
+                found += [self._standing(name, *schema) for name in sorted(inside.folders) if not name.startswith("_")]
         return found
 
-    def _standing(self, name: str, schema_name: str | None) -> LandingTable:
-        return LandingTable(self, name, schema_name, None, None, Parquet(), unmarked_are_upserts=False)
+    def _standing(self, name: str, schema_name: str | None, suffix: str = SCHEMA_SUFFIX) -> LandingTable:
+        return LandingTable(
+            self, name, schema_name, None, None, Parquet(), unmarked_are_upserts=False, schema_suffix=suffix
+        )
 
     def ensure_partner_events(self) -> None:
         """Write ``_partnerEvents.json`` at the root, if this zone was given one and it does not stand there yet.
@@ -205,6 +208,7 @@ class LandingTable:
         columns: In file types; None = as in the folder, else inferred.
         format: How files are encoded.
         unmarked_are_upserts: What rows without a marker mean to the mirror.
+        schema_suffix: Of the schema's folder; another casing than the documented one only where it stands so.
     """
 
     zone: LandingZone
@@ -214,11 +218,12 @@ class LandingTable:
     columns: pa.Schema | None
     format: Parquet | DelimitedText
     unmarked_are_upserts: bool
+    schema_suffix: str = SCHEMA_SUFFIX
 
     @property
     def folder(self) -> str:
         """The table's folder below the zone's root."""
-        return table_folder(self.name, self.schema_name)
+        return table_folder(self.name, self.schema_name, self.schema_suffix)
 
     @property
     def parent(self) -> str:
@@ -328,6 +333,34 @@ def leftovers(staged: Mapping[str, Entry], files: Iterable[Entry]) -> dict[str, 
     if newest is None:
         return {}
     return {name: entry for name, entry in staged.items() if newest - entry.modified > _LEFTOVER_AGE}
+
+
+def old_sidecars(
+    sidecars: Mapping[tuple[int, str], Mapping[str, Entry]],
+    standing: Collection[int],
+    moved: Collection[int],
+    files: Iterable[Entry],
+) -> dict[str, Entry]:
+    """Return the records of text files that nobody needs any more.
+
+    Their number is below the last file, no data file has it, and they are an hour older than the newest file of the
+    folder, by the storage's clock: a writer creates the record before the file, and may be about to send that.
+
+    Args:
+        sidecars: Those of one folder, see `Folder`.
+        standing: Numbers of the data files in it.
+        moved: Numbers of those that the service has moved away, listed after the others: a file that moves meanwhile is
+            in one of the two.
+        files: All files of the folder; the sidecars may be among them.
+    """
+    last = max(standing, default=0)
+    gone = {
+        name: entry
+        for (number, _), records in sidecars.items()
+        if number < last and number not in standing and number not in moved
+        for name, entry in records.items()
+    }
+    return leftovers(gone, files)
 
 
 def _state(folder: str, names: Folder[Entry], read: Mapping[str, bytes]) -> FolderState:

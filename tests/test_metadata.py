@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.errors import ApplyError, SchemaRefusedError
 from openmirror_writer.metadata import (
     BY_TIME,
     SEQUENTIAL,
+    Claim,
     ColumnDefinition,
     FileFormatTypeProperties,
     Generation,
@@ -19,7 +20,9 @@ from openmirror_writer.metadata import (
     SchemaDefinition,
     SourceInfo,
     TableMetadata,
+    copied_mistakes,
     parse,
+    parse_claim,
 )
 from tests.worked_examples import TSV_METADATA as TSV
 
@@ -221,14 +224,18 @@ def test_the_single_backslash_of_the_documents_is_named_with_line_and_fix(after:
 def test_the_missing_quotes_of_the_documents_are_named_with_line_and_fix(value: str) -> None:
     with pytest.raises(SchemaRefusedError, match="Invalid JSON") as caught:
         _read('{"keyColumns": ["id"],\n\n "fileDetectionStrategy": ' + value + "\n}")
-    assert 'in line 3 write "fileDetectionStrategy": "' in caught.value.message
-    assert "the quotes are missing" in caught.value.message
+    assert 'in line 3 write the value of "fileDetectionStrategy" with quotes around it' in caught.value.message
 
 
 @pytest.mark.rule("2.10")
 def test_the_em_spaces_of_the_documents_are_named_with_line_and_fix() -> None:
     with pytest.raises(SchemaRefusedError, match="in line 2 indent with plain spaces"):
         _read('{\n\u2003"keyColumns": ["id"]\n}')
+
+
+def test_the_line_of_a_mistake_is_the_line_of_its_value() -> None:
+    ((line, _),) = copied_mistakes('{"escapecharacter":\n "\\"\n}')
+    assert line == 2
 
 
 def test_all_copied_mistakes_are_named_at_once_in_the_order_of_the_lines() -> None:
@@ -285,3 +292,17 @@ def test_a_generation_comes_back_as_it_was_written() -> None:
 def test_a_generation_without_an_id_is_refused(text: str) -> None:
     with pytest.raises(SchemaRefusedError, match="generation"):
         parse(Generation, text.encode(), file="orders/_generation.json")
+
+
+# --------------------------------------------------------------------------------------------------------------- claims
+
+
+def test_a_claim_is_read_as_it_is_written() -> None:
+    assert parse_claim(Claim(last=7).to_bytes(), file="t/_c.json") == Claim(last=7)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"last": 0}', '{"last": "x"}', "7"])
+def test_a_damaged_claim_is_refused_with_the_way_out(text: str) -> None:
+    with pytest.raises(ApplyError, match=r"t/_c.json does not say where a batch .* ends: if no mirror runs") as caught:
+        parse_claim(text.encode(), file="t/_c.json")
+    assert caught.value.file == "t/_c.json"

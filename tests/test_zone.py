@@ -10,7 +10,13 @@ from uuid import uuid4
 
 import pytest
 
-from openmirror_writer.errors import ConcurrentWriterError, OpenMirrorError, SchemaRefusedError, StorageError
+from openmirror_writer.errors import (
+    ApplyError,
+    ConcurrentWriterError,
+    OpenMirrorError,
+    SchemaRefusedError,
+    StorageError,
+)
 from openmirror_writer.layout import GENERATION, METADATA, PARTNER_EVENTS, data_file
 from openmirror_writer.lifecycle import drop_table
 from openmirror_writer.metadata import Generation, PartnerEvents, SourceInfo, TableMetadata
@@ -18,6 +24,7 @@ from openmirror_writer.replay import replay
 from openmirror_writer.schema import declared_columns
 from openmirror_writer.storage import Content, ListFolder, ReadFile, Request, Steps, perform
 from openmirror_writer.storage.memory import MemoryStorage
+from openmirror_writer.writer import Writer
 from openmirror_writer.zone import FolderState, LandingZone, look, moved_files
 
 PARTNER = PartnerEvents(partner_name="testPartner", source_info=SourceInfo(source_type="SQL"))
@@ -131,7 +138,7 @@ def test_what_begins_with_an_underscore_is_no_table(zone: LandingZone, storage: 
     assert _labels(zone) == []
 
 
-ODD = ["orders.", "a:b", " orders ", "50%", "line\nbreak", "a\\b", "sales.Schema"]
+ODD = ["orders.", "a:b", " orders ", "50%", "line\nbreak", "a\\b"]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -142,6 +149,28 @@ def test_a_folder_whose_name_we_would_refuse_is_listed(zone: LandingZone, storag
         zone.table(name)
     assert [table.folder for table in zone.tables()] == [name, f"sales.schema/{name}"]
     assert len(set(_labels(zone))) == 2
+
+
+def test_the_suffix_of_a_schema_is_read_in_any_casing_and_written_as_documented(zone: LandingZone) -> None:
+    Writer(zone.table("orders", schema_name="sales", key_columns=["id"])).upsert([{"id": 1}])
+    for name in zone.storage.names("sales.schema/orders").files:
+        assert zone.storage.rename(f"sales.schema/orders/{name}", f"sales.SCHEMA/orders/{name}")
+    assert [(table.label, table.folder) for table in zone.tables()] == [("sales.orders", "sales.SCHEMA/orders")]
+    assert replay(zone)["sales.orders"].to_pylist() == [{"id": 1}]
+    assert zone.table("orders", schema_name="sales").folder == "sales.schema/orders"
+
+
+def test_a_folder_with_the_suffix_in_a_schema_folder_is_a_table(zone: LandingZone, storage: MemoryStorage) -> None:
+    storage.create(f"sales.schema/sales.Schema/{METADATA}", b"{}")
+    assert [table.folder for table in zone.tables()] == ["sales.schema/sales.Schema"]
+
+
+def test_two_folders_of_one_table_are_not_replayed_as_one(zone: LandingZone, storage: MemoryStorage) -> None:
+    for schema in ("sales.schema", "sales.Schema"):
+        storage.create(f"{schema}/orders/{METADATA}", b"{}")
+    with pytest.raises(ApplyError, match="sales.Schema/orders and sales.schema/orders are one table") as caught:
+        replay(zone)
+    assert (caught.value.table, caught.value.file) == ("sales.orders", "sales.schema/orders")
 
 
 def test_a_schema_folder_without_a_name_is_listed(zone: LandingZone, storage: MemoryStorage) -> None:

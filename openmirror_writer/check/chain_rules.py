@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from openmirror_writer.chain import follow, is_of_generation
-from openmirror_writer.check.findings import Finding
-from openmirror_writer.check.look import SeenFile, SeenTable
-from openmirror_writer.errors import SchemaRefusedError
+from openmirror_writer.check.findings import REPAIR, Finding
+from openmirror_writer.check.look import SeenTable
+from openmirror_writer.check.seen import SeenFile
 from openmirror_writer.layout import GENERATION
-from openmirror_writer.metadata import Generation, parse
+
+_LOAD_AGAIN = "drop_table, then load again"
 
 
 @dataclass(frozen=True)
@@ -33,26 +34,22 @@ def judge_records(seen: SeenTable, files: Collection[SeenFile]) -> Judged:
         seen: The table's folder.
         files: Its data files, moved ones first among those of one number.
     """
-    path = seen.path(GENERATION)
-    generation: str | None = None
-    if seen.generation is not None:
-        try:
-            generation = parse(Generation, seen.generation, file=path).generation
-        except SchemaRefusedError:
-            message = "_generation.json does not name the life of the folder"
-            return Judged(
-                (Finding("error", "record.1", message, "drop_table, then load again", file=path),), frozenset()
-            )
-    elif any(file.record for file in files):
+    path, generation = seen.path(GENERATION), seen.generation
+    if generation is None and GENERATION in seen.files:
+        message = "_generation.json does not name the life of the folder"
+        return Judged((Finding("error", "record.1", message, _LOAD_AGAIN, file=path),), frozenset())
+    if generation is None and any(file.record for file in files):
         message = "files have records, and _generation.json is gone: writers are refused"
-        return Judged((Finding("error", "record.2", message, "drop_table, then load again", file=path),), frozenset())
+        return Judged((Finding("error", "record.2", message, _LOAD_AGAIN, file=path),), frozenset())
     late = [file for file in files if not is_of_generation(file, generation)]
     ours = [file for file in files if is_of_generation(file, generation)]
     findings = [_of_another_life(file, generation) for file in late]
     wrong = {file for file in ours if file.record and file.record.number != file.number}
     findings += [_wrong_number(file) for file in ours if file in wrong]
+    lost = _without_their_records(ours)
+    findings += [_lost(file) for file in lost]
     rejected = set(late)
-    for run in _runs(_known(ours)):
+    for run in _runs(_known(ours, lost)):
         chain = follow(run, run[0].number)
         taken = {file.number: file for file in chain.files}
         findings += [_second(file, taken[file.number]) for file in chain.stale]
@@ -62,10 +59,16 @@ def judge_records(seen: SeenTable, files: Collection[SeenFile]) -> Judged:
     return Judged(tuple(findings), frozenset(rejected))
 
 
-def _known(files: Iterable[SeenFile]) -> list[SeenFile]:
+def _without_their_records(files: Collection[SeenFile]) -> list[SeenFile]:
+    """Return the text files without a record that another file's record names as the one before."""
+    named = {file.record.previous for file in files if file.record}
+    return [file for file in files if file.readable and file.record is None and file.sha256 in named]
+
+
+def _known(files: Iterable[SeenFile], lost: Collection[SeenFile]) -> list[SeenFile]:
     """Return the files below the first one whose record cannot be read: what follows that one nobody can tell."""
     numbered = [file for file in files if file.number]
-    unknown = min((file.number for file in numbered if not file.readable), default=None)
+    unknown = min((file.number for file in numbered if not file.readable or file in lost), default=None)
     return [file for file in numbered if unknown is None or file.number < unknown]
 
 
@@ -84,14 +87,7 @@ def _runs(files: Iterable[SeenFile]) -> Iterator[list[SeenFile]]:
 def _of_another_life(file: SeenFile, generation: str | None) -> Finding:
     theirs = file.record.generation if file.record else None
     message = f"stale: the file is of generation {theirs}, the folder of {generation}; it came late, after a drop"
-    return Finding(
-        "error",
-        "record.3",
-        message,
-        "delete it: openmirror check --repair",
-        file=file.path,
-        identity=file.entry.identity,
-    )
+    return Finding("error", "record.3", message, REPAIR, file=file.path, identity=file.entry.identity)
 
 
 def _second(file: SeenFile, taken: SeenFile) -> Finding:
@@ -99,14 +95,12 @@ def _second(file: SeenFile, taken: SeenFile) -> Finding:
         message = f"the number {file.number} was used before, by {taken.path}"
         return Finding("error", "4.5", message, "publish it under the next number", file=file.path)
     message = f"stale: {taken.path} is the file of this number; a writer that was paused has published late"
-    return Finding(
-        "error",
-        "record.4",
-        message,
-        "delete it: openmirror check --repair",
-        file=file.path,
-        identity=file.entry.identity,
-    )
+    return Finding("error", "record.4", message, REPAIR, file=file.path, identity=file.entry.identity)
+
+
+def _lost(file: SeenFile) -> Finding:
+    message = "the record that stood beside the file is gone: what follows cannot be told from a fork"
+    return Finding("error", "record.7", message, f"put it back, or {_LOAD_AGAIN}", file=file.path)
 
 
 def _wrong_number(file: SeenFile) -> Finding:

@@ -7,23 +7,25 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from openmirror_writer.check.chain_rules import judge_records
-from openmirror_writer.check.column_rules import drift_findings, key_findings, marker_findings
+from openmirror_writer.check.column_rules import drift_findings, key_findings, keyless_findings, marker_findings
 from openmirror_writer.check.findings import Finding, at, fold
-from openmirror_writer.check.look import SeenFile, SeenTable, look_at_root, look_at_table
+from openmirror_writer.check.header_rules import header_findings
+from openmirror_writer.check.look import SeenTable, look_at_root, look_at_table
 from openmirror_writer.check.metadata_rules import partner_findings
 from openmirror_writer.check.name_rules import (
     leftover_findings,
-    main_extension,
     metadata_absent,
     metadata_alone,
     name_findings,
     number_findings,
     second_of_a_number,
+    sidecar_findings,
     tie_findings,
 )
 from openmirror_writer.check.root_rules import root_findings, table_folders
 from openmirror_writer.check.rules import RULES
-from openmirror_writer.check.text_rules import condition_findings, schema_columns, text_findings
+from openmirror_writer.check.seen import SeenFile
+from openmirror_writer.check.text_rules import condition_findings, is_text, schema_columns
 from openmirror_writer.layout import DROPPING, METADATA, OPENMIRROR, PARTNER_EVENTS
 from openmirror_writer.storage import Steps, deleting, perform, reading
 from openmirror_writer.zone import LandingZone
@@ -48,9 +50,10 @@ def check(zone: LandingZone, *, now: datetime | None = None) -> list[Finding]:
     """Look for broken rules in a landing zone, whoever publishes to it; nothing is changed.
 
     All tables, and in them the files that stand there and those that the service has moved away. Of a Parquet file the
-    footer is read; all of it only where no statistics tell the row markers or NULLs in a key. One broken rule is one
-    finding, however many others would follow from it, and however many files have it. Which rules a folder cannot show
-    is told in docs/rules.md.
+    footer is read; all of it only where no statistics tell the row markers or NULLs in a key. Text is read whole, one
+    file at a time, by the options and columns of ``_metadata.json``; where these are broken, only they are told. One
+    broken rule is one finding, however many others would follow from it, and however many files have it. Which rules a
+    folder cannot show is told in docs/rules.md.
 
     Args:
         zone: The landing zone.
@@ -107,8 +110,7 @@ def table_findings(seen: SeenTable, now: datetime) -> list[Finding]:
 
 
 def _table_findings(seen: SeenTable, now: datetime) -> Iterator[Finding]:
-    extension = main_extension(seen.data)
-    seconds = second_of_a_number(seen.data, extension)
+    seconds = second_of_a_number(seen)
     records = judge_records(seen, [file for file in seen.data if file not in seconds])
     counted = [file for file in seen.data if file not in seconds and file not in records.rejected]
     if METADATA not in seen.files:
@@ -116,7 +118,7 @@ def _table_findings(seen: SeenTable, now: datetime) -> Iterator[Finding]:
     elif not seen.data:
         yield metadata_alone(seen)
     yield from seen.metadata_findings
-    yield from name_findings(seen, seconds, extension)
+    yield from name_findings(seen, seconds)
     yield from records.findings
     if seen.metadata.by_time:
         yield from tie_findings(counted)
@@ -124,30 +126,28 @@ def _table_findings(seen: SeenTable, now: datetime) -> Iterator[Finding]:
         yield from number_findings(counted, now)
     for file in counted:
         yield from at(file.path, file.findings)
-    yield from _column_findings(seen, [file for file in counted if file.columns.names])
-    yield from _described_findings(seen, extension, counted)
-    for path, reason in seen.damaged_records.items():
-        yield Finding("error", "record.7", f"an advance cannot be read: {reason}", "delete it", file=path)
+    yield from _column_findings(seen, [f for f in counted if f.columns.names and f.extension == seen.extension])
+    yield from seen.damaged
     yield from leftover_findings(seen.folder, seen.files)
+    yield from sidecar_findings(seen)
 
 
 def _column_findings(seen: SeenTable, files: list[SeenFile]) -> Iterator[Finding]:
+    """Yield what is wrong with the columns of the files together, and with the names of columns in the metadata."""
+    keys, properties = seen.metadata.keys or (), seen.metadata.properties
+    if files:
+        yield from keyless_findings(seen, files)
+    yield from marker_findings(seen, files)
+    if is_text(seen.extension):
+        if seen.text is not None and files:
+            yield from header_findings(seen.text.columns, keys, files)
+        return
     if files:
         yield from key_findings(seen, files)
-    yield from marker_findings(seen, files)
-    yield from drift_findings(files, seen.metadata.keys or ())
-
-
-def _described_findings(seen: SeenTable, extension: str | None, files: list[SeenFile]) -> Iterator[Finding]:
-    """Yield what is wrong with the metadata's description of the columns and of text."""
-    properties = seen.metadata.properties
-    if properties is None:
-        return
-    columns = dict.fromkeys(name for file in files for name in file.columns.names)
-    known = tuple(columns) or schema_columns(properties)
-    path = seen.path(METADATA)
-    yield from at(path, text_findings(properties, extension, seen.metadata.keys))
-    yield from at(path, condition_findings(properties, known))
+    yield from drift_findings(files, keys)
+    if properties is not None:
+        known = tuple(dict.fromkeys(name for file in files for name in file.columns.names))
+        yield from at(seen.path(METADATA), condition_findings(properties, known or schema_columns(properties)))
 
 
 def _check_root() -> Steps[tuple[list[Finding], list[tuple[str, str]]]]:

@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from openmirror_writer.check.content import type_fault
 from openmirror_writer.check.findings import Finding, Severity
-from openmirror_writer.check.look import SeenFile, SeenTable
+from openmirror_writer.check.look import SeenTable
+from openmirror_writer.check.seen import SeenFile
+from openmirror_writer.check.text_rules import is_text
 from openmirror_writer.layout import METADATA
 from openmirror_writer.schema import file_type, type_text
 
@@ -23,21 +25,30 @@ _AS_SPARK_READS: Mapping[pa.DataType, pa.DataType] = {
 _REBUILD = "publish it as it was; for a new form drop_table and load again"
 
 
-def key_findings(seen: SeenTable, files: Sequence[SeenFile]) -> Iterator[Finding]:
-    """Yield what is wrong between the keys of the metadata and the files.
+def keyless_findings(seen: SeenTable, files: Sequence[SeenFile]) -> Iterator[Finding]:
+    """Yield what a table without keys cannot do.
 
     Args:
         seen: The table's folder.
-        files: Its Parquet files that count, in the order in which they apply.
+        files: Those that count.
     """
-    path = seen.path(METADATA)
     keyed = next((file for file in files if file.greatest_marker), None)
     if seen.metadata.keys == () and keyed is not None:
         message = f"the table has no keyColumns, and rows have the marker {keyed.greatest_marker}"
         yield Finding("error", "2.15", message, "add keyColumns, or publish inserts (0) only", file=keyed.path)
     elif seen.metadata.properties and seen.metadata.properties.get("keyColumns") is None:
         message = "keyColumns is absent: the table takes inserts only"
-        yield Finding("note", "2.1", message, "write the keys, or [] to say so", file=path)
+        yield Finding("note", "2.1", message, "write the keys, or [] to say so", file=seen.path(METADATA))
+
+
+def key_findings(seen: SeenTable, files: Sequence[SeenFile]) -> Iterator[Finding]:
+    """Yield what is wrong between the keys of the metadata and the columns of Parquet files.
+
+    Args:
+        seen: The table's folder.
+        files: Its Parquet files that count, in the order in which they apply.
+    """
+    path = seen.path(METADATA)
     for key in seen.metadata.keys or ():
         has = [key in file.columns.names for file in files]
         if all(has):
@@ -56,14 +67,21 @@ def key_findings(seen: SeenTable, files: Sequence[SeenFile]) -> Iterator[Finding
 
 
 def marker_findings(seen: SeenTable, files: Iterable[SeenFile]) -> Iterator[Finding]:
-    """Yield the files without markers behind one with them, where their rows are inserts."""
-    if seen.metadata.unmarked_are_upserts:
-        return
+    """Yield the files without markers: text, and Parquet behind files with them, where its rows are inserts.
+
+    Args:
+        seen: The table's folder.
+        files: Those that count, in the order in which they apply.
+    """
+    upserts = seen.metadata.unmarked_are_upserts
     marked: SeenFile | None = None
     for file in files:
         if file.marked:
             marked = marked or file
-        elif marked is not None and file.rows:
+        elif file.rows and is_text(file.extension):
+            message = f"the text file has no markers: its rows are {'upserts' if upserts else 'inserts, unchecked'}"
+            yield Finding("warning", "6.5", message, "publish text with __rowMarker__ always", file=file.path)
+        elif file.rows and marked is not None and not upserts:
             message = f"the file has no markers, behind {marked.name} that has them: its rows are inserts, unchecked"
             yield Finding(
                 "warning", "6.5", message, "publish with __rowMarker__ from the first change on", file=file.path

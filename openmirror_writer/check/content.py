@@ -1,4 +1,4 @@
-"""Rules that one Parquet file breaks by itself. Pure."""
+"""Rules that one Parquet file breaks by itself, and how both formats tell of markers and keys. Pure."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ import pyarrow as pa
 
 from openmirror_writer.check.facts import MARKER_TYPES, BadMarker, ParquetFacts, Unreadable
 from openmirror_writer.check.findings import Finding
+from openmirror_writer.errors import shorten
 from openmirror_writer.schema import ROW_MARKER
 
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
-_AGAIN = "delete it and publish a mended file under the same name"
+AGAIN = "delete it and publish a mended file under the same name"
+"""What to do with most bad files."""
 
 
 def empty_file() -> Finding:
     """Return what is wrong with a file of zero bytes."""
-    return Finding("error", "4.8", "the file has zero bytes, which latches the table in error", _AGAIN)
+    return Finding("error", "4.8", "the file has zero bytes, which latches the table in error", AGAIN)
 
 
 def unreadable_file(facts: Unreadable) -> Finding:
     """Return what is wrong with a file that is no Parquet."""
-    return Finding("error", "4.1", f"this is no readable Parquet file ({facts.reason})", _AGAIN)
+    return Finding("error", "4.1", f"this is no readable Parquet file ({facts.reason})", AGAIN)
 
 
 def content_findings(facts: ParquetFacts) -> Iterator[Finding]:
     """Yield what is wrong with a file, whatever the others hold."""
     yield from _codec_findings(facts)
     if facts.columns.names in ([], [ROW_MARKER]):
-        yield Finding("error", "4.9", "the file has no column", f"{_AGAIN}, with the table's columns")
+        yield Finding("error", "4.9", "the file has no column", f"{AGAIN}, with the table's columns")
     yield from _name_findings(facts.columns)
     for field in facts.columns:
         if field.name != ROW_MARKER and (fault := type_fault(field.type)):
@@ -36,12 +38,37 @@ def content_findings(facts: ParquetFacts) -> Iterator[Finding]:
             yield Finding("error", "4.9", f"the column {field.name!r} is {field.type}, {reason}", way_out)
     yield from _marker_findings(facts)
     for key, count in facts.null_keys.items():
-        yield Finding(
-            "warning",
-            "2.1",
-            f"{count} rows have NULL in the key column {key!r}: what NULL matches is not documented",
-            "publish a value that stands for no value",
-        )
+        yield null_key(key, count)
+
+
+def null_key(key: str, count: int) -> Finding:
+    """Return that rows have NULL in a key column."""
+    message = f"{count} rows have NULL in the key column {key!r}: what NULL matches is not documented"
+    return Finding("warning", "2.1", message, "publish a value that stands for no value")
+
+
+def marker_spelled(name: str) -> Finding:
+    """Return that a column looks like that of the markers, and is none."""
+    message = f"the column {name!r} is spelled otherwise than {ROW_MARKER}, and is no marker"
+    return Finding("error", "6.1", message, f"publish it as {ROW_MARKER}")
+
+
+def markers_twice(count: int) -> Finding:
+    """Return that a file has several columns of markers."""
+    return Finding("error", "6.1", f"the file has {count} columns {ROW_MARKER}", f"{AGAIN}, with one, the last")
+
+
+def marker_not_last() -> Finding:
+    """Return that the markers do not stand where they should."""
+    message = f"{ROW_MARKER} is not the last column; the service is seen to read it all the same"
+    return Finding("note", "6.1", message, "publish it as the last column")
+
+
+def bad_marker(bad: BadMarker) -> Finding:
+    """Return that a row has a marker that means nothing."""
+    value = "NULL" if bad.value is None else shorten(bad.value)
+    message = f"row {bad.row} has the marker {value}, which means nothing"
+    return Finding("error", "6.1", message, f"{AGAIN}, with 0, 1, 2 or 4 in each row")
 
 
 def type_fault(kind: pa.DataType) -> tuple[str, str] | None:
@@ -80,8 +107,7 @@ def _name_findings(columns: pa.Schema) -> Iterator[Finding]:
         if name == ROW_MARKER:
             continue  # the rules of the marker say more
         if name.casefold() == ROW_MARKER.casefold():
-            message = f"the column {name!r} is spelled otherwise than {ROW_MARKER}, and is no marker"
-            yield Finding("error", "6.1", message, f"publish it as {ROW_MARKER}")
+            yield marker_spelled(name)
         elif not name:
             yield Finding("error", "4.9", "a column has an empty name", "name it")
         elif name.casefold() in seen:
@@ -94,20 +120,13 @@ def _marker_findings(facts: ParquetFacts) -> Iterator[Finding]:
     names = facts.columns.names
     count = names.count(ROW_MARKER)
     if count > 1:
-        yield Finding("error", "6.1", f"the file has {count} columns {ROW_MARKER}", f"{_AGAIN}, with one, the last")
+        yield markers_twice(count)
     if count != 1:
         return
     kind = facts.columns.field(ROW_MARKER).type
     if kind not in MARKER_TYPES:
-        yield Finding("error", "6.1", f"{ROW_MARKER} is {kind}, and must be an integer", f"{_AGAIN}, with int32")
+        yield Finding("error", "6.1", f"{ROW_MARKER} is {kind}, and must be an integer", f"{AGAIN}, with int32")
     elif facts.bad_marker is not None:
-        yield _bad_marker(facts.bad_marker)
+        yield bad_marker(facts.bad_marker)
     elif names[-1] != ROW_MARKER:
-        message = f"{ROW_MARKER} is not the last column; the service is seen to read it all the same"
-        yield Finding("note", "6.1", message, "publish it as the last column")
-
-
-def _bad_marker(bad: BadMarker) -> Finding:
-    value = "NULL" if bad.value is None else bad.value
-    message = f"row {bad.row} has the marker {value}, which means nothing"
-    return Finding("error", "6.1", message, f"{_AGAIN}, with 0, 1, 2 or 4 in each row")
+        yield marker_not_last()

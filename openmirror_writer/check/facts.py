@@ -28,11 +28,11 @@ class BadMarker:
 
     Attributes:
         row: Its index, counted from 0.
-        value: What stands there; None: NULL.
+        value: What stands there; None: NULL. Text: what no integer is.
     """
 
     row: int
-    value: int | None
+    value: int | str | None
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _facts(
     bad: BadMarker | None = None
     if rows is not None and ROW_MARKER in read:
         greatest = pc.max(rows.column(ROW_MARKER)).as_py()
-        bad = _bad_marker(rows.column(ROW_MARKER))
+        bad = first_bad_marker(rows.column(ROW_MARKER))
     elif _has_marker(columns):
         markers = marker_statistics(metadata)[0]
         greatest = None if markers is None else markers[1]
@@ -160,7 +160,12 @@ def _parquet_type(kind: pa.DataType, leaf: pq.ColumnSchema | None) -> pa.DataTyp
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
-def _bad_marker(markers: pa.ChunkedArray[Any]) -> BadMarker | None:
+def first_bad_marker(markers: pa.ChunkedArray[Any]) -> BadMarker | None:
+    """Return the first marker that means nothing; None if all mean something.
+
+    Args:
+        markers: Of an integer type.
+    """
     legal = pc.is_in(markers, value_set=pa.array(sorted(_LEGAL), markers.type))  # of NULL: false
     row = pc.index(legal, value=False).as_py()
     return None if row < 0 else BadMarker(row, markers[row].as_py())

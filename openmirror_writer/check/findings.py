@@ -11,6 +11,8 @@ Severity = Literal["error", "warning", "note"]
 """``error``: the service stops at it, or what is published does not reach the table. ``warning``: it works today, or
 works otherwise than it looks. ``note``: nothing has to be done."""
 
+REPAIR = "delete it: openmirror check --repair"
+"""What to do with a file that is proved to be of no use."""
 _NAMED = 3
 """How many further files of the same fault are named."""
 
@@ -41,8 +43,8 @@ class Finding:
 
 
 def at(file: str | None, findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings with the file that they are about."""
-    return [replace(finding, file=file) for finding in findings]
+    """Return the findings with the file that they are about, those that name none."""
+    return [replace(finding, file=finding.file or file) for finding in findings]
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:

@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from openmirror_writer.check.findings import Finding
-
-_DOCUMENTED_MISTAKES = (
-    (
-        re.compile(r'"\s*:\s*"\\"\s*[,}\n]'),
-        "a backslash before the closing quote, as an example of the documents has it",
-        r'write "\\" for one backslash',
-    ),
-    (
-        re.compile(r":\s*(LastUpdateTimeFileDetection|SequentialFileName)\b"),
-        "a value without quotes, as an example of the documents has it",
-        "put quotes around it",
-    ),
-    (
-        re.compile(r"^[ \t]*[\u00a0\u2000-\u200a\u202f\u3000]", re.MULTILINE),
-        "indented with a space that JSON does not know, as an example of the documents is",
-        "indent with ordinary spaces",
-    ),
-)
+from openmirror_writer.metadata import copied_mistakes
 
 
 @dataclass(frozen=True)
@@ -65,7 +47,7 @@ def read_object(data: bytes, rule: str) -> JsonObject | list[Finding]:
     try:
         value = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        return _mistakes(text, rule) or [
+        return _copied(text, rule) or [
             Finding("error", rule, f"line {error.lineno} is no valid JSON: {error.msg}", "mend it", line=error.lineno)
         ]
     except (ValueError, RecursionError) as error:
@@ -81,11 +63,8 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     return JsonObject(values, tuple(name for name, count in counts.items() if count > 1))
 
 
-def _mistakes(text: str, rule: str) -> list[Finding]:
-    found: list[Finding] = []
-    for pattern, fault, remedy in _DOCUMENTED_MISTAKES:
-        if match := pattern.search(text):
-            end = match.end() - 1 if match.group().endswith("\n") else match.end()
-            line = text.count("\n", 0, end) + 1
-            found.append(Finding("error", rule, f"line {line} has {fault}", remedy, line=line))
-    return found
+def _copied(text: str, rule: str) -> list[Finding]:
+    return [
+        Finding("error", rule, f"line {line} has {mistake.fault}", mistake.remedy, line=line)
+        for line, mistake in copied_mistakes(text)
+    ]

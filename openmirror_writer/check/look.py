@@ -2,72 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
-import pyarrow as pa
-
-from openmirror_writer.check.content import content_findings, empty_file, unreadable_file
-from openmirror_writer.check.facts import ParquetFacts, Unreadable, read_facts
 from openmirror_writer.check.findings import Finding, at
 from openmirror_writer.check.metadata_rules import ABSENT, MetadataView, read_metadata
-from openmirror_writer.errors import StorageError, UnknownPositionError
-from openmirror_writer.layout import DROPPING, GENERATION, METADATA, MOVED, SCHEMA_SUFFIX, data_number, is_advance
-from openmirror_writer.record import Record, parse_record
-from openmirror_writer.schema import ROW_MARKER
+from openmirror_writer.check.seen import Reading, SeenFile, is_copy, read_data_file
+from openmirror_writer.check.text_rules import condition_findings, is_text, schema_columns, text_findings
+from openmirror_writer.errors import ApplyError, SchemaRefusedError, StorageError, UnknownPositionError
+from openmirror_writer.footers import TextTable, text_table
+from openmirror_writer.formats import Surroundings
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    MOVED,
+    Folder,
+    advance_file,
+    data_number,
+    schema_of,
+    sort_names,
+)
+from openmirror_writer.metadata import Generation, TableMetadata, parse, parse_claim
+from openmirror_writer.record import parse_record
 from openmirror_writer.storage import Entry, Listing, Steps, listing, reading
 
 _LOOKS = 20
 """How often a folder is looked at before it counts as never quiet."""
-_PARQUET = ".parquet"
-_NO_COLUMNS = pa.schema([])
-
-
-@dataclass(frozen=True, eq=False)
-class SeenFile:
-    """One data file; compared by being the same object.
-
-    Attributes:
-        number: From its name; 0 if the name has none, which only files ordered by time may do without.
-        path: Below the zone's root.
-        moved: Whether the service moved it away.
-        entry: From the listing.
-        findings: What it breaks by itself.
-        readable: Whether its record, or that it has none, is known.
-        columns: Its data columns, as Spark sees them; none if it is text or unreadable.
-        marked: Whether it has markers.
-        rows: How many; 0 in text or where it is unreadable.
-        greatest_marker: None if it has none that can be read.
-        record: None if a foreign publisher wrote the file.
-    """
-
-    number: int
-    path: str
-    moved: bool
-    entry: Entry
-    findings: tuple[Finding, ...] = ()
-    readable: bool = True
-    columns: pa.Schema = _NO_COLUMNS
-    marked: bool = False
-    rows: int = 0
-    greatest_marker: int | None = None
-    record: Record | None = None
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return PurePosixPath(self.path).name
-
-    @property
-    def extension(self) -> str:
-        """Of its name, without the dot."""
-        return PurePosixPath(self.path).suffix.removeprefix(".")
-
-    @property
-    def batch(self) -> str:
-        """What tells this file's content from any other under its number."""
-        return self.record.batch if self.record else self.entry.identity
 
     @property
     def is_text(self) -> bool:
@@ -85,10 +47,13 @@ class SeenTable:
         files: What stands in it, by name.
         folders: Names of the folders in it.
         metadata: What ``_metadata.json`` says.
-        metadata_findings: What is wrong with it.
-        generation: Content of ``_generation.json``; None without one.
+        metadata_findings: What is wrong with it, the columns of Parquet files apart.
+        extension: Of most data files, of several the first one's; None without files.
+        text: How its text files are read; None: they are not, or there are none.
+        generation: The id in ``_generation.json``; None without one, and where it cannot be read.
         data: The data files, moved ones too, in the order in which they apply.
-        damaged_records: Paths of advance records that cannot be read, with the reason.
+        names: The files in it that begin with ``_``, sorted into what they are.
+        damaged: What is wrong with its advances and claims.
     """
 
     label: str
@@ -97,13 +62,22 @@ class SeenTable:
     folders: frozenset[str]
     metadata: MetadataView
     metadata_findings: tuple[Finding, ...]
-    generation: bytes | None
+    extension: str | None
+    text: TextTable | None
+    generation: str | None
     data: tuple[SeenFile, ...]
-    damaged_records: Mapping[str, str]
+    names: Folder[Entry]
+    damaged: tuple[Finding, ...]
 
     def path(self, name: str) -> str:
         """Return the path of a file in the folder."""
         return f"{self.folder}/{name}"
+
+
+def main_extension(files: Iterable[SeenFile]) -> str | None:
+    """Return the extension of a table's files: the most frequent, of several the first one's; None without files."""
+    counts = Counter(file.extension for file in files)
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def look_at_root() -> Steps[dict[str, Listing]]:
@@ -112,16 +86,11 @@ def look_at_root() -> Steps[dict[str, Listing]]:
     listings = {"": root}
     for folder in sorted(root.folders):
         listings[folder] = yield from listing(folder)
-        if is_schema_folder(folder):
+        if schema_of(folder) is not None:
             for name in sorted(listings[folder].folders):
                 if name.startswith("_"):
                     listings[f"{folder}/{name}"] = yield from listing(f"{folder}/{name}")
     return listings
-
-
-def is_schema_folder(name: str) -> bool:
-    """Return whether a folder at the root holds the tables of a schema, in whatever casing the suffix is."""
-    return not name.startswith("_") and name.lower().endswith(SCHEMA_SUFFIX)
 
 
 def look_at_table(folder: str, label: str) -> Steps[SeenTable]:
@@ -141,23 +110,25 @@ def look_at_table(folder: str, label: str) -> Steps[SeenTable]:
 def _look(folder: str, label: str) -> Steps[SeenTable | None]:
     """Look once; None if something went away meanwhile."""
     inside = yield from listing(folder)
-    content: dict[str, bytes] = {}
-    for name in (METADATA, GENERATION):
-        if name in inside.files:
-            read = yield from reading(f"{folder}/{name}")
-            if read is None:
-                return None
-            content[name] = read.data
+    content = yield from _special_files(folder, inside)
+    if content is None:
+        return None
     view, findings = read_metadata(content[METADATA]) if METADATA in content else (ABSENT, [])
-    data: list[SeenFile] = []
+    listed: list[SeenFile] = []
     if DROPPING not in inside.files:
-        candidates = yield from _data_files(folder, inside, by_time=bool(view.by_time))
-        for number, path, moved, entry in candidates:
-            file = yield from _seen_file(number, path, view.keys or (), moved=moved, entry=entry)
-            if file is None:
-                return None
-            if not (yield from _is_copy(file, data)):
-                data.append(file)
+        listed = yield from _data_files(folder, inside, by_time=bool(view.by_time))
+    extension = main_extension(listed)
+    findings += _described(view, extension)
+    text: TextTable | None = None
+    if is_text(extension) and METADATA in content and not any(finding.severity == "error" for finding in findings):
+        text, more = _text_table(content[METADATA], folder)
+        findings += more
+    names = sort_names({name: entry for name, entry in inside.files.items() if name.startswith("_")})
+    generation = _generation(content.get(GENERATION))
+    how = Reading(view.keys or (), text, extension, Surroundings(folder, names, generation))
+    data = yield from _read_all(listed, how)
+    if data is None:
+        return None
     if view.by_time:
         data.sort(key=lambda file: file.entry.modified)
     return SeenTable(
@@ -167,86 +138,97 @@ def _look(folder: str, label: str) -> Steps[SeenTable | None]:
         folders=inside.folders,
         metadata=view,
         metadata_findings=tuple(at(f"{folder}/{METADATA}", findings)),
-        generation=content.get(GENERATION),
+        extension=extension,
+        text=text,
+        generation=generation,
         data=tuple(data),
-        damaged_records=(yield from _damaged_advances(folder, inside)),
+        names=names,
+        damaged=(yield from _damaged(folder, names, data)),
     )
 
 
-def _data_files(folder: str, inside: Listing, *, by_time: bool) -> Steps[list[tuple[int, str, bool, Entry]]]:
-    """Return number, path, whether it was moved, and entry of the data files; by number, the moved ones first."""
-    found: list[tuple[int, str, bool, Entry]] = []
-    for place in (*sorted(inside.folders & set(MOVED)), ""):
+def _special_files(folder: str, inside: Listing) -> Steps[dict[str, bytes] | None]:
+    """Read the metadata and the generation, those that stand there; None if one of them went away."""
+    content: dict[str, bytes] = {}
+    for name in (METADATA, GENERATION):
+        if name in inside.files:
+            read = yield from reading(f"{folder}/{name}")
+            if read is None:
+                return None
+            content[name] = read.data
+    return content
+
+
+def _described(view: MetadataView, extension: str | None) -> list[Finding]:
+    """Return what is wrong with the metadata's description of columns and of text."""
+    if view.properties is None:
+        return []
+    findings = list(text_findings(view.properties, extension, view.keys))
+    if is_text(extension):  # of Parquet the files tell the columns
+        findings += condition_findings(view.properties, schema_columns(view.properties))
+    return findings
+
+
+def _text_table(data: bytes, folder: str) -> tuple[TextTable | None, list[Finding]]:
+    """Return how the text files of a table are read, and why they cannot be."""
+    try:
+        return text_table(parse(TableMetadata, data, file=METADATA), folder), []
+    except SchemaRefusedError as error:
+        message, _, remedy = error.message.rpartition(": ")
+        return None, [Finding("error", "2.10", f"nothing tells how to read the text files: {message}", remedy)]
+
+
+def _data_files(folder: str, inside: Listing, *, by_time: bool) -> Steps[list[SeenFile]]:
+    """Return the data files, not read yet; by number, the moved ones first."""
+    found: list[SeenFile] = []
+    for place in (*(name for name in MOVED if name in inside.folders), ""):
         names = (yield from listing(f"{folder}/{place}")).files if place else inside.files
         for name, entry in names.items():
             number = data_number(name) or 0
             if number or (by_time and not name.startswith("_")):
                 path = f"{folder}/{place}/{name}" if place else f"{folder}/{name}"
-                found.append((number, path, bool(place), entry))
-    return sorted(found, key=lambda file: (file[0], not file[2], file[1]))
+                found.append(SeenFile(number, path, bool(place), entry))
+    return sorted(found, key=lambda file: (file.number, not file.moved, file.path))
 
 
-def _seen_file(number: int, path: str, keys: Sequence[str], *, moved: bool, entry: Entry) -> Steps[SeenFile | None]:
-    if entry.size == 0:
-        return SeenFile(number, path, moved, entry, (empty_file(),), readable=False)
-    if not path.lower().endswith(_PARQUET):
-        return SeenFile(number, path, moved, entry)
-    facts = yield from read_facts(path, entry.size, keys)
-    if facts is None:
+def _read_all(listed: Sequence[SeenFile], how: Reading) -> Steps[list[SeenFile] | None]:
+    """Read the files one after the other; None if one of them is gone or another by now."""
+    data: list[SeenFile] = []
+    for unread in listed:
+        file = yield from read_data_file(unread, how)
+        if file is None:
+            return None
+        if not (yield from is_copy(file, data)):
+            data.append(file)
+    return data
+
+
+def _generation(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else parse(Generation, data, file=GENERATION).generation
+    except SchemaRefusedError:
         return None
-    if isinstance(facts, Unreadable):
-        return SeenFile(number, path, moved, entry, (unreadable_file(facts),), readable=False)
-    return _read_file(number, path, facts, moved=moved, entry=entry)
 
 
-def _read_file(number: int, path: str, facts: ParquetFacts, *, moved: bool, entry: Entry) -> SeenFile:
-    findings = list(content_findings(facts))
-    record, readable = None, True
-    if facts.record is not None:
+def _damaged(folder: str, names: Folder[Entry], data: Iterable[SeenFile]) -> Steps[tuple[Finding, ...]]:
+    """Read the advances behind the last file, the only ones that count, and the claims; return what is wrong."""
+    last = max((file.number for file in data if not file.moved), default=0)
+    found: list[Finding] = []
+    for number, k in names.advances:
+        path = f"{folder}/{advance_file(number, k)}"
+        content = (yield from reading(path)) if number == last else None
         try:
-            record = parse_record(facts.record, file=path)
+            if content is not None:
+                parse_record(content.data, file=path)
         except UnknownPositionError as error:
+            message = f"an advance cannot be read: {error.message}"
+            found.append(Finding("error", "record.7", message, "delete it", file=path))
+    for name in names.claims:
+        content = yield from reading(f"{folder}/{name}")
+        try:
+            if content is not None:
+                parse_claim(content.data, file=name)
+        except ApplyError as error:
             message, _, remedy = error.message.rpartition(": ")
-            findings.append(Finding("error", "record.7", message, remedy))
-            readable = False
-    return SeenFile(
-        number=number,
-        path=path,
-        moved=moved,
-        entry=entry,
-        findings=tuple(findings),
-        readable=readable,
-        columns=pa.schema([field for field in facts.columns if field.name != ROW_MARKER]),
-        marked=ROW_MARKER in facts.columns.names,
-        rows=facts.rows,
-        greatest_marker=facts.greatest_marker,
-        record=record,
-    )
-
-
-def _is_copy(file: SeenFile, before: Sequence[SeenFile]) -> Steps[bool]:
-    """Return whether a file stands in a folder of moved ones already: a mover that was killed leaves one file twice."""
-    twin = before[-1] if before else None
-    if twin is None or not file.number or (twin.number, twin.name, twin.moved) != (file.number, file.name, True):
-        return False
-    if twin.batch == file.batch:
-        return True
-    if file.record is not None or twin.record is not None or file.entry.size != twin.entry.size:
-        return False
-    ours, theirs = (yield from reading(file.path)), (yield from reading(twin.path))
-    return ours is not None and theirs is not None and ours.data == theirs.data
-
-
-def _damaged_advances(folder: str, inside: Listing) -> Steps[dict[str, str]]:
-    """Read the advance records behind the last file, the only ones that count."""
-    last = max((data_number(name) or 0 for name in inside.files), default=0)
-    damaged: dict[str, str] = {}
-    for name in inside.files:
-        if is_advance(name, last):
-            content = yield from reading(f"{folder}/{name}")
-            try:
-                if content is not None:
-                    parse_record(content.data, file=name)
-            except UnknownPositionError as error:
-                damaged[f"{folder}/{name}"] = error.message
-    return damaged
+            found.append(Finding("error", "record.7", message, remedy, file=f"{folder}/{name}"))
+    return tuple(found)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from openmirror_writer.check.findings import Finding
-from openmirror_writer.check.look import SeenFile, SeenTable
+from openmirror_writer.check.findings import REPAIR, Finding
+from openmirror_writer.check.look import SeenTable
+from openmirror_writer.check.seen import SeenFile
 from openmirror_writer.layout import METADATA, data_number, is_staged
 from openmirror_writer.storage import Entry
-from openmirror_writer.zone import leftovers
+from openmirror_writer.zone import leftovers, old_sidecars
 
 _RETENTION = timedelta(days=7)
 """How long the service keeps a processed file."""
@@ -20,31 +20,24 @@ _NUMBERED = re.compile(r"[0-9]{20}\.[A-Za-z0-9]+")
 _HIDDEN_DATA = re.compile(r"_[0-9]{20}\.(?!json)[A-Za-z0-9]+")
 
 
-def main_extension(files: Iterable[SeenFile]) -> str | None:
-    """Return the extension of a table's files: the most frequent, of several the first one's; None without files."""
-    counts = Counter(file.extension for file in files)
-    return max(counts, key=counts.__getitem__, default=None)
-
-
-def second_of_a_number(files: Collection[SeenFile], extension: str | None) -> list[SeenFile]:
+def second_of_a_number(seen: SeenTable) -> list[SeenFile]:
     """Return the standing files whose number another one has that stands there too, and which look less right."""
     standing: dict[int, list[SeenFile]] = {}
-    for file in files:
+    for file in seen.data:
         if file.number and not file.moved:
             standing.setdefault(file.number, []).append(file)
     seconds: list[SeenFile] = []
     for twins in standing.values():
-        seconds += sorted(twins, key=lambda file: file.extension != extension)[1:]
+        seconds += sorted(twins, key=lambda file: file.extension != seen.extension)[1:]
     return seconds
 
 
-def name_findings(seen: SeenTable, seconds: Collection[SeenFile], extension: str | None) -> Iterator[Finding]:
+def name_findings(seen: SeenTable, seconds: Collection[SeenFile]) -> Iterator[Finding]:
     """Yield what is wrong with single names.
 
     Args:
         seen: The table's folder.
         seconds: From `second_of_a_number`.
-        extension: From `main_extension`.
     """
     for name in sorted(seen.files):
         if _HIDDEN_DATA.fullmatch(name):
@@ -61,9 +54,9 @@ def name_findings(seen: SeenTable, seconds: Collection[SeenFile], extension: str
         message = f"another file has the number {file.number}: which of them counts nobody can tell"
         yield Finding("error", "4.2", message, "stop the other writer, then delete one of the two", file=file.path)
     for file in seen.data:
-        if file.extension != extension and file not in seconds:
-            message = f"the file is {file.extension}, the others are {extension}"
-            yield Finding("error", "4.1", message, f"publish it as {extension}", file=file.path)
+        if file.extension != seen.extension and file not in seconds:
+            message = f"the file is {file.extension}, the others are {seen.extension}"
+            yield Finding("error", "4.1", message, f"publish it as {seen.extension}", file=file.path)
 
 
 def number_findings(files: Sequence[SeenFile], now: datetime) -> Iterator[Finding]:
@@ -111,9 +104,16 @@ def leftover_findings(folder: str, files: Mapping[str, Entry]) -> Iterator[Findi
     for name, entry in leftovers(staged, files.values()).items():
         message = "a temporary file of a process that was killed, more than an hour old"
         path = f"{folder}/{name}" if folder else name
-        yield Finding(
-            "note", "record.9", message, "delete it: openmirror check --repair", file=path, identity=entry.identity
-        )
+        yield Finding("note", "record.9", message, REPAIR, file=path, identity=entry.identity)
+
+
+def sidecar_findings(seen: SeenTable) -> Iterator[Finding]:
+    """Yield the records of text files that nobody needs any more."""
+    standing = {file.number for file in seen.data if not file.moved}
+    moved = {file.number for file in seen.data if file.moved}
+    for name, entry in old_sidecars(seen.names.sidecars, standing, moved, seen.files.values()).items():
+        message = "the record of a text file that is gone or never came, more than an hour old"
+        yield Finding("note", "record.9", message, REPAIR, file=seen.path(name), identity=entry.identity)
 
 
 def metadata_absent(seen: SeenTable) -> Finding:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from openmirror_writer.check.findings import Finding
-from openmirror_writer.check.look import is_schema_folder
 from openmirror_writer.errors import SchemaRefusedError
 from openmirror_writer.layout import (
     DEFAULT_SCHEMA,
@@ -16,6 +15,7 @@ from openmirror_writer.layout import (
     SCHEMA_SUFFIX,
     check_name,
     data_number,
+    schema_of,
     table_label,
 )
 from openmirror_writer.storage import Listing
@@ -56,10 +56,10 @@ def table_folders(listings: Mapping[str, Listing]) -> list[TableFolder]:
         listings: Of the root (``""``) and of the folders in it.
     """
     folders = _seen_folders(listings[""])
-    found = [TableFolder(folder, folder, None) for folder in folders if not is_schema_folder(folder)]
-    for folder in filter(is_schema_folder, folders):
-        schema = folder[: -len(SCHEMA_SUFFIX)]
-        found += [TableFolder(f"{folder}/{name}", name, schema) for name in _seen_folders(listings[folder])]
+    found = [TableFolder(folder, folder, None) for folder in folders if schema_of(folder) is None]
+    for folder in folders:
+        if (schema := schema_of(folder)) is not None:
+            found += [TableFolder(f"{folder}/{name}", name, schema[0]) for name in _seen_folders(listings[folder])]
     return found
 
 
@@ -70,11 +70,11 @@ def root_findings(listings: Mapping[str, Listing]) -> Iterator[Finding]:
         listings: As above.
     """
     tables = table_folders(listings)
-    schemas = [folder for folder in _seen_folders(listings[""]) if is_schema_folder(folder)]
+    schemas = {folder: found for folder in _seen_folders(listings[""]) if (found := schema_of(folder)) is not None}
     yield from _place_findings(listings, schemas)
     yield from _ignored_findings(listings)
-    for folder in schemas:
-        yield from _schema_name_findings(folder)
+    for folder, (schema, suffix) in schemas.items():
+        yield from _schema_name_findings(folder, schema, suffix)
     for table in tables:
         yield from _name_findings("table", table.name, table.folder, table.label)
     yield from _twin_findings(schemas, tables)
@@ -114,9 +114,8 @@ def _ignored_findings(listings: Mapping[str, Listing]) -> Iterator[Finding]:
             yield Finding("warning", "1.3", message, "rename it, or delete it", file=folder)
 
 
-def _schema_name_findings(folder: str) -> Iterator[Finding]:
-    schema = folder[: -len(SCHEMA_SUFFIX)]
-    if not folder.endswith(SCHEMA_SUFFIX):
+def _schema_name_findings(folder: str, schema: str, suffix: str) -> Iterator[Finding]:
+    if suffix != SCHEMA_SUFFIX:
         message = f"the suffix of a schema's folder is written {SCHEMA_SUFFIX}"
         yield Finding("warning", "1.2", message, f"name it {schema}{SCHEMA_SUFFIX}", file=folder)
     yield from _name_findings("schema", schema, folder, None)

@@ -31,7 +31,6 @@ _OTHER_SIDE = "it concerns the reader of the folder, not what stands in it"
 _PAST = "it happened in the past; the folder holds only the present"
 _REQUESTS = "it concerns how requests are sent"
 _STATUS = "it is said by the service, outside of the landing zone"
-_TEXT = "it takes the content of text files, which is not read"
 
 _RULES = (
     # ------------------------------------------------------------------------------------------------ 1 paths
@@ -73,7 +72,11 @@ _RULES = (
     Rule("2.13", "where the pages differ, an option decides", unseen=_OTHER_SIDE),
     Rule("2.14", "the writer is strict, the mirror has options", unseen=_OTHER_SIDE),
     Rule("2.15", "markers 1, 2 and 4 need key columns", "such rows in a table without"),
-    Rule("2.16", "IsNullable is true or false, true if left out", "another value"),
+    Rule(
+        "2.16",
+        "IsNullable is true or false, true if left out",
+        "another value; a NULL in text where it is false, with row and column",
+    ),
     Rule("2.17", "`__rowMarker__` is not listed in SchemaDefinition", "that it is"),
     Rule("2.18", "compressed text is told by its first bytes", unseen=_OTHER_SIDE),
     # ------------------------------------------------------------------------------------------------ 3 partner events
@@ -85,7 +88,7 @@ _RULES = (
     Rule(
         "4.1",
         "Parquet or delimited text, uncompressed, Snappy, GZIP or ZSTD",
-        "unreadable files, other codecs, mixed extensions",
+        "unreadable files, text that is cut off or of another encoding, other codecs, mixed extensions",
     ),
     Rule(
         "4.2",
@@ -97,26 +100,34 @@ _RULES = (
     Rule("4.5", "a published path is never used for other content", "a number that a processed file has had"),
     Rule("4.6", "source batch and number are kept together across crashes", unseen=_PAST),
     Rule("4.7", "by modification time, ties have no order", "files of one modification time"),
-    Rule("4.8", "a file is not empty", "files of zero bytes"),
+    Rule("4.8", "a file is not empty", "files of zero bytes, text without a row below its header"),
     Rule(
         "4.9",
         "columns of simple types that Spark and Delta can hold",
         "other types, names that Delta does not tell apart",
     ),
     # ------------------------------------------------------------------------------------------------ 5 delimited text
-    Rule("5.1", "the first row is the header", unseen=_TEXT),
+    Rule(
+        "5.1",
+        "the first row is the header",
+        "a first row that is none, that names a column twice, or lacks columns of SchemaDefinition",
+    ),
     Rule("5.2", "FirstRowAsHeader is true", "another value"),
     Rule("5.3", "RowSeparator is CR LF, LF or CR", "another value"),
     Rule("5.4", "ColumnSeparator is comma, semicolon, bar or tab", "another value"),
     Rule("5.5", "QuoteCharacter is a double or single quote, or empty", "another value"),
     Rule("5.6", "EscapeCharacter is a backslash, slash, double quote, or empty", "another value"),
-    Rule("5.7", "NullValue is text", "another value"),
-    Rule("5.8", "Encoding is the name of one", "a name that is none"),
+    Rule("5.7", "NullValue is text", "another value, or text that could be read otherwise"),
+    Rule("5.8", "Encoding is the name of one", "a name that is none, or of one that lacks the separators"),
     Rule("5.9", "DataType is one of eleven names", "another name"),
     Rule("5.10", "text has no decimal", "a decimal DataType"),
-    Rule("5.11", "each Arrow type has one DataType", unseen=_TEXT),
+    Rule(
+        "5.11",
+        "each Arrow type has one DataType",
+        "a text that is no value of its column's DataType, with row and column",
+    ),
     Rule("5.12", "ITime is a time of day in one edition, a date and time in another", unseen=_OTHER_SIDE),
-    Rule("5.13", "columns that SchemaDefinition lacks arrive as NULL", unseen=_TEXT),
+    Rule("5.13", "columns that SchemaDefinition lacks arrive as NULL", "such columns in the header"),
     # ------------------------------------------------------------------------------------------------ 6 row markers
     Rule(
         "6.1",
@@ -126,7 +137,11 @@ _RULES = (
     Rule("6.2", "rows carry all columns, deletes at least the key", "a file without a key column that others have"),
     Rule("6.3", "a changed key is a delete and an insert", unseen="an update of another key looks the same"),
     Rule("6.4", "rows apply from top to bottom, files in order", unseen=_OTHER_SIDE),
-    Rule("6.5", "a table turns incremental with the first marker", "a file without markers behind one with them"),
+    Rule(
+        "6.5",
+        "a table turns incremental with the first marker; text always has them",
+        "a file without markers behind one with them, text without markers",
+    ),
     # ------------------------------------------------------------------------------------------------ 7 over time
     Rule("7.1", "a column added later is NULL in older rows", unseen="it is allowed: nothing is broken"),
     Rule("7.2", "a nullable column left out is NULL in new rows", unseen="it is allowed: nothing is broken"),
@@ -136,7 +151,7 @@ _RULES = (
     Rule("7.4", "type and nullability of a column never change", "the column and the first file that differs"),
     Rule("7.5", "a renamed column is a new one", "a column that goes as another of its type comes"),
     Rule("7.6", "key columns never change", "a key column that the first files do not have"),
-    Rule("7.7", "text files never change their columns", unseen=_TEXT),
+    Rule("7.7", "text files never change their columns", "a header that differs from that of the other files"),
     Rule("7.8", "a folder that is deleted drops the table", unseen=_PAST),
     Rule("7.9", "a folder that is made again rebuilds the table", unseen=_PAST),
     Rule("7.10", "a renamed table is a new folder and a full load", unseen=_PAST),
@@ -167,9 +182,17 @@ _RULES = (
     ),
     Rule("record.5", "each record names the file before", "a fork"),
     Rule("record.6", "a record carries the number of its file's name", "another number"),
-    Rule("record.7", "records are readable", "damaged ones, and newer versions"),
+    Rule(
+        "record.7",
+        "records and claims are readable",
+        "damaged ones, newer versions, and a record of text that is gone from beside it",
+    ),
     Rule("record.8", "a drop ends", "one that was begun"),
-    Rule("record.9", "temporary files are gone after an hour", "leftovers of killed processes; --repair deletes them"),
+    Rule(
+        "record.9",
+        "temporary files are gone after an hour, records of text with their file",
+        "leftovers of killed processes, records without a file; --repair deletes them",
+    ),
 )
 
 RULES: Mapping[str, Rule] = {rule.number: rule for rule in _RULES}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 
 from openmirror_writer.check.findings import Finding
 from openmirror_writer.check.json_text import JsonObject
-from openmirror_writer.errors import shorten
+from openmirror_writer.errors import SchemaRefusedError, shorten
 from openmirror_writer.formats.text.columns import ARROW_TYPES
-from openmirror_writer.formats.text.dialect import COLUMN_SEPARATORS, ESCAPES, QUOTES, ROW_SEPARATORS
+from openmirror_writer.formats.text.dialect import COLUMN_SEPARATORS, ESCAPES, QUOTES, ROW_SEPARATORS, Dialect
 from openmirror_writer.schema import ROW_MARKER
 
 _PARQUET = "parquet"
+_IN_DIALECT = {
+    "RowSeparator": "row_separator",
+    "ColumnSeparator": "column_separator",
+    "QuoteCharacter": "quote",
+    "EscapeCharacter": "escape",
+    "NullValue": "null_value",
+}
 _ALLOWED = {
     "RowSeparator": ("5.3", ROW_SEPARATORS),
     "ColumnSeparator": ("5.4", COLUMN_SEPARATORS),
@@ -21,8 +27,13 @@ _ALLOWED = {
 }
 
 
+def is_text(extension: str | None) -> bool:
+    """Return whether files with this extension are text; None: there are none."""
+    return extension is not None and extension.lower() != _PARQUET
+
+
 def text_findings(properties: JsonObject, extension: str | None, keys: tuple[str, ...] | None) -> Iterator[Finding]:
-    """Yield what is wrong with the properties that describe text.
+    """Yield what is wrong with the properties that describe text; a table of Parquet may have them as well.
 
     Args:
         properties: Those of ``_metadata.json``.
@@ -30,11 +41,10 @@ def text_findings(properties: JsonObject, extension: str | None, keys: tuple[str
         keys: The key columns; None if they are not known.
     """
     yield from _format_findings(properties, extension)
-    is_text = extension is not None and extension.lower() != _PARQUET
     schema = properties.get("SchemaDefinition")
     if schema is not None:
-        yield from _schema_findings(schema, keys if is_text else None)
-    elif is_text:
+        yield from _schema_findings(schema, keys if is_text(extension) else None)
+    elif is_text(extension):
         message = f"the files are {extension}, and no SchemaDefinition tells the types of their columns"
         yield Finding("error", "2.5", message, "add it: Name, DataType and IsNullable of each column")
     options = properties.get("FileFormatTypeProperties")
@@ -133,6 +143,13 @@ def _column_findings(name: str, column: JsonObject) -> Iterator[Finding]:
 
 
 def _option_findings(options: JsonObject) -> Iterator[Finding]:
+    found = [*_single_option_findings(options)]
+    yield from found
+    if not found:
+        yield from _joint_option_findings(options)
+
+
+def _single_option_findings(options: JsonObject) -> Iterator[Finding]:
     header = options.get("FirstRowAsHeader")
     if header is not None and header is not True:
         message = f"FirstRowAsHeader is {shorten(header)}; the first row must be the header"
@@ -146,12 +163,24 @@ def _option_findings(options: JsonObject) -> Iterator[Finding]:
     if null is not None and not isinstance(null, str):
         yield Finding("error", "5.7", f"NullValue is {shorten(null)}", "write it as text")
     encoding = options.get("Encoding")
-    if encoding is not None and not _is_encoding(encoding):
+    if encoding is not None and (not isinstance(encoding, str) or _refusal(encoding=encoding) is not None):
         yield Finding("error", "5.8", f"Encoding is {shorten(encoding)}", 'write the name of one, such as "UTF-8"')
 
 
-def _is_encoding(name: object) -> bool:
+def _joint_option_findings(options: JsonObject) -> Iterator[Finding]:
+    """Yield what makes options, each of them legal, ambiguous together."""
+    given = {option: options.get(name) for name, option in _IN_DIALECT.items() if options.get(name) is not None}
+    encoding = options.get("Encoding")
+    if refusal := _refusal(**given):
+        yield Finding("error", "5.7", f"NullValue cannot be told from other text: {refusal}", "write another text")
+    elif encoding is not None and (refusal := _refusal(**given, encoding=encoding)):
+        yield Finding("error", "5.8", f"Encoding does not fit the other options: {refusal}", 'write "UTF-8"')
+
+
+def _refusal(**options: str) -> str | None:
+    """Return why text with these options cannot be read; None if it can."""
     try:
-        return isinstance(name, str) and bool(codecs.lookup(name))
-    except (LookupError, ValueError):
-        return False
+        Dialect(**options)
+    except SchemaRefusedError as error:
+        return error.message
+    return None

@@ -268,8 +268,8 @@ class Fence:
         if file.sha256 is None:
             return found.batch == file.batch
         # The same rows may come from two writers; whose file it is, is only sure where one record stands beside it.
-        only = (sidecar_file(file.number, file.sha256, file.batch),)
-        return found.sha256 == file.sha256 and names.sidecars.get((file.number, file.sha256)) == only
+        only = {sidecar_file(file.number, file.sha256, file.batch)}
+        return found.sha256 == file.sha256 and names.sidecars.get((file.number, file.sha256), {}).keys() == only
 
     def _read_record(self, number: int, path: str, size: int, names: Folder[Entry]) -> Steps[FileRecord | None]:
         around = Surroundings(self._table.folder, names, self._generation)

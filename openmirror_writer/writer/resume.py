@@ -19,7 +19,7 @@ from openmirror_writer.storage import Steps, deleting, listing, reading
 from openmirror_writer.writer.cut import Progress, Skip
 from openmirror_writer.writer.drift import FileColumns, follow
 from openmirror_writer.writer.file_format import check_format, declared_text, refuse_other_text
-from openmirror_writer.zone import FolderState, LandingTable, leftovers, look, moved_files
+from openmirror_writer.zone import FolderState, LandingTable, leftovers, look, moved_files, old_sidecars
 
 _LOOKS = 20
 """How often the folder is looked at before it counts as never quiet: the service moves files between two requests."""
@@ -67,8 +67,9 @@ def open_table(
         table: As the caller declares it.
         start_at: The position of files that carry no record; not looked at where one does.
         clock: Seconds that go on while a process is paused.
-        for_writing: Whether files will be published: then temporary files of killed processes are deleted, and the
-            declared meaning of rows without markers must be the folder's. Default: only look.
+        for_writing: Whether files will be published: then temporary files of killed processes and records of text
+            files that are gone are deleted, and the declared meaning of rows without markers must be the folder's.
+            Default: only look.
 
     Raises:
         TableGoneError: A drop or a replacement is under way, or only processed files are left.
@@ -143,9 +144,13 @@ def refuse_replacement(table: LandingTable) -> Steps[None]:
 
 
 def _clear_leftovers(state: FolderState) -> Steps[None]:
-    """Delete temporary files of killed processes."""
-    others = [*state.names.data.values(), *state.names.special.values()]
-    for name, entry in leftovers(state.names.staged, others).items():
+    """Delete temporary files of killed processes, and records of text files that nobody needs any more."""
+    names, files = state.names, list(state.names.known())
+    old = leftovers(names.staged, files)
+    if old_sidecars(names.sidecars, names.data.keys(), (), files):  # else there is no need to list more folders
+        moved = yield from moved_files(state.folder)
+        old |= old_sidecars(names.sidecars, names.data.keys(), moved.keys(), files)
+    for name, entry in old.items():
         yield from deleting(f"{state.folder}/{name}", entry.identity)
 
 

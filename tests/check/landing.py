@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from openmirror_writer import LandingZone, Writer
 from openmirror_writer.changes import ChangeBatch
-from openmirror_writer.formats import Parquet, footer_of
-from openmirror_writer.layout import METADATA, PROCESSED, data_file
-from openmirror_writer.record import Record, new_id
+from openmirror_writer.formats import DelimitedText, Parquet, footer_of, sha256_of, sidecar_of
+from openmirror_writer.layout import METADATA, PROCESSED, data_file, sort_names
+from openmirror_writer.record import Record, new_id, parse_record
 from openmirror_writer.schema import ROW_MARKER, declared_columns
 from openmirror_writer.storage.memory import MemoryStorage
 from openmirror_writer.zone import LandingTable
@@ -26,6 +26,8 @@ COLUMNS = declared_columns({"id": "int64", "v": "string"})
 
 class Landing:
     """A zone in memory, and what can be done to it by hand."""
+
+    extension = "parquet"
 
     def __init__(self) -> None:
         self.zone = LandingZone(f"memory://{uuid4().hex}")
@@ -67,7 +69,7 @@ class Landing:
 
     def process(self, number: int, folder: str = "orders") -> None:
         """Move a file away, as the service does."""
-        name = data_file(number)
+        name = data_file(number, self.extension)
         self.move(f"{folder}/{name}", f"{folder}/{PROCESSED}/{name}")
 
 
@@ -77,11 +79,7 @@ class OurZone(Landing):
     def __init__(self) -> None:
         super().__init__()
         self.table: LandingTable = self.zone.table("orders", key_columns=["id"], columns=COLUMNS)
-        writer = Writer(self.table)
-        writer.initial_load([{"id": 1, "v": "a"}, {"id": 2, "v": None}], position=1)
-        writer.upsert([{"id": 3, "v": "c"}], position=2)
-        writer.delete([{"id": 1}], position=3)
-        writer.insert([{"id": 4, "v": "d"}], position=4)
+        publish_four(self.table)
 
     def record(self, number: int) -> Record:
         path = self.table.path(data_file(number))
@@ -95,6 +93,44 @@ class OurZone(Landing):
         arrays = {"id": pa.array([9], pa.int64()), "v": pa.array(["z"]), **(columns or {})}
         batch = pa.record_batch(arrays)
         return Parquet().encode(batch.schema, [ChangeBatch(batch, pa.array([4], pa.int32()))], record)
+
+
+class OurText(Landing):
+    """The same as CSV."""
+
+    extension = "csv"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table: LandingTable = self.zone.table(
+            "orders", key_columns=["id"], columns=COLUMNS, format=DelimitedText()
+        )
+        publish_four(self.table)
+
+    def sidecar(self, number: int) -> str:
+        """The path of the record of a file that the writer has published."""
+        names = sort_names(self.storage.names("orders").files).sidecars.items()
+        (name,) = [name for (n, _), some in names if n == number for name in some]
+        return self.table.path(name)
+
+    def publish(self, number: int, base: int, row: str = "9,z,4", **changes: Any) -> str:
+        """Put a file of one row, and its record: that of file ``base``, and what is changed. Returns its path."""
+        standing = parse_record(self.get(self.sidecar(base)), file="")
+        record = standing.model_copy(update={"number": number, "batch": new_id(), **changes})
+        content = csv(row)
+        name, data = sidecar_of(record, sha256_of(content))
+        self.put(self.table.path(name), data)
+        path = self.table.path(data_file(number, "csv"))
+        self.put(path, content)
+        return path
+
+
+def publish_four(table: LandingTable) -> None:
+    writer = Writer(table)
+    writer.initial_load([{"id": 1, "v": "a"}, {"id": 2, "v": None}], position=1)
+    writer.upsert([{"id": 3, "v": "c"}], position=2)
+    writer.delete([{"id": 1}], position=3)
+    writer.insert([{"id": 4, "v": "d"}], position=4)
 
 
 class ForeignZone(Landing):
@@ -112,6 +148,10 @@ class ForeignZone(Landing):
 
     def rows(self, number: int, table: pa.Table | None = None, **options: Any) -> None:
         self.put(f"orders/{data_file(number)}", parquet(rows() if table is None else table, **options))
+
+
+def csv(*rows_below: str, header: str = f"id,v,{ROW_MARKER}") -> bytes:
+    return "".join(f"{row}\r\n" for row in (header, *rows_below)).encode()
 
 
 def rows(

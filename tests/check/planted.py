@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from openmirror_writer.layout import DROPPING, GENERATION, METADATA, PARTNER_EVENTS, PROCESSED, data_file
+from openmirror_writer.formats import sha256_of
+from openmirror_writer.layout import (
+    DROPPING,
+    GENERATION,
+    METADATA,
+    PARTNER_EVENTS,
+    PROCESSED,
+    claim_file,
+    data_file,
+    sidecar_file,
+)
 from openmirror_writer.record import new_id
 from openmirror_writer.schema import ROW_MARKER
-from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
+from tests.check.landing import ForeignZone, Landing, OurText, OurZone, csv, parquet, rows
 
 META = f"orders/{METADATA}"
 PARTNER = {"partnerName": "testPartner", "sourceInfo": {"sourceType": "SQL"}}
@@ -54,12 +65,36 @@ def ours(*changes: Callable[[OurZone], Any]) -> Callable[[], Landing]:
     return build
 
 
+def ours_as_text(*changes: Callable[[OurText], Any]) -> Callable[[], Landing]:
+    def build() -> Landing:
+        zone = OurText()
+        for change in changes:
+            change(zone)
+        return zone
+
+    return build
+
+
+def sidecar(number: int, content: bytes) -> str:
+    """The path of a record whose batch is ``b``."""
+    return f"orders/{sidecar_file(number, sha256_of(content), 'b')}"
+
+
 def last_is(table: pa.Table, **options: Any) -> Callable[[], Landing]:
     return foreign(lambda zone: zone.rows(3, table, **options))
 
 
-def text(extension: str = "tsv", **properties: Any) -> Callable[[], Landing]:
-    """A table of one text file with these properties instead of good ones; None takes one away."""
+ROW = "1,a,4"
+
+
+def text(*files: str | bytes, extension: str = "tsv", **properties: Any) -> Callable[[], Landing]:
+    """A table of text files with these properties instead of good ones; None takes one away.
+
+    Args:
+        files: Of each what stands below the header, or its bytes; default: one good file.
+        extension: Of the files.
+        properties: Of the metadata.
+    """
     described: dict[str, Any] = {
         "keyColumns": ["id"],
         "SchemaDefinition": schema({"Name": "id", "DataType": "Int32"}, {"Name": "v", "DataType": "String"}),
@@ -70,7 +105,8 @@ def text(extension: str = "tsv", **properties: Any) -> Callable[[], Landing]:
 
     def build() -> Landing:
         zone = ForeignZone({name: value for name, value in described.items() if value is not None}, files=0)
-        zone.put(at(1, extension), "id\tv\t__rowMarker__\r\n1\ta\t4\r\n")
+        for number, file in enumerate(files or (ROW,), start=1):
+            zone.put(at(number, extension), csv(file) if isinstance(file, str) else file)
         return zone
 
     return build
@@ -104,6 +140,7 @@ def changed(zone: Landing, change: Callable[[Landing], Any]) -> Landing:
 
 OLD_DATE = pa.array([1, 2], pa.date32())
 NEW_DATE = pa.array([1, 2], pa.timestamp("us"))
+REQUIRED = schema({"Name": "id", "DataType": "Int32"}, {"Name": "v", "DataType": "String", "IsNullable": False})
 PLANTED = [
     # -------------------------------------------------------------------------------------------- 1 paths
     Planted("1.1", "case twins", "error", "orders", "same table as Orders", foreign(
@@ -146,6 +183,7 @@ PLANTED = [
         rows({"id": pa.array([1, None], pa.int64())}), write_statistics=False)),
     Planted("2.1", "a text key that is not described", "error", META, "not in SchemaDefinition", text(
         keyColumns=["nr"])),
+    Planted("2.1", "NULL in a key of text", "warning", at(1, "tsv"), "1 rows have NULL", text(f"{ROW}\r\n,b,4")),
     Planted("2.2", "an unknown order", "error", META, "'ByName'", foreign(fileDetectionStrategy="ByName")),
     Planted("2.3", "upserts that are text", "error", META, "'true'", foreign(isUpsertDefaultRowMarker="true")),
     Planted("2.3", "upserts without a key", "error", META, "no keyColumns", foreign(
@@ -177,6 +215,8 @@ PLANTED = [
     Planted("2.10", "no UTF-8", "error", META, "not UTF-8", raw('{"keyColumns": ["é"]}'.encode("latin-1"))),
     Planted("2.10", "no object", "error", META, "no JSON object", raw('["id"]')),
     Planted("2.10", "nested too deeply", "error", META, "cannot be read", raw("[" * 100_000)),
+    Planted("2.10", "what only our reader refuses", "error", META, "nothing tells how to read", text(
+        comment="\ud800")),
     Planted("2.11", "no metadata", "error", "orders", "does not take the files", foreign(lambda z: z.delete(META))),
     Planted("2.11", "metadata in another casing", "error", "orders/_Metadata.json", "spelled otherwise", foreign(
         lambda z: z.move(META, "orders/_Metadata.json"))),
@@ -185,8 +225,13 @@ PLANTED = [
     Planted("2.12", "metadata alone", "warning", META, "two weeks", foreign(files=0)),
     Planted("2.15", "changes without keys", "error", at(1), "the marker 4", foreign(keyColumns=[])),
     Planted("2.15", "changes where nobody gave keys", "error", at(1), "the marker 4", foreign(keyColumns=None)),
+    Planted("2.15", "changes in text without keys", "error", at(1, "tsv"), "the marker 4", text(keyColumns=[])),
     Planted("2.16", "nullable as text", "error", META, "IsNullable of the column 'v' is 'no'", column(
         DataType="String", IsNullable="no")),
+    Planted("2.16", "NULL where none may be", "error", at(1, "tsv"), "row 1 of the column 'v' is NULL", text(
+        f"{ROW}\r\n2,,4", SchemaDefinition=REQUIRED)),
+    Planted("2.16", "NULL in a key where none may be", "error", at(1, "tsv"), "row 0 of the column 'v' is NULL", text(
+        "2,,4", SchemaDefinition=REQUIRED, keyColumns=["v"])),
     Planted("2.17", "the marker is described", "error", META, "lists __rowMarker__", text(
         SchemaDefinition=schema({"Name": "id", "DataType": "Int32"}, {"Name": ROW_MARKER, "DataType": "Int32"}))),
     # -------------------------------------------------------------------------------------------- 3 partner events
@@ -206,6 +251,17 @@ PLANTED = [
     Planted("4.1", "another codec", "error", at(3), "BROTLI", last_is(rows(), compression="brotli")),
     Planted("4.1", "another extension", "error", at(3, "csv"), "the file is csv, the others are parquet", foreign(
         lambda z: z.move(at(3), at(3, "csv")))),
+    Planted("4.1", "gzip that is cut off", "error", at(1, "tsv"), "gzip file is damaged", text(
+        gzip.compress(csv(ROW))[:-9])),
+    Planted("4.1", "text in Snappy", "error", at(1, "tsv"), "Snappy", text(b"\xff\x06\x00\x00sNaPpY" + csv(ROW))),
+    Planted("4.1", "text of another encoding", "error", at(1, "tsv"), "no text in UTF-8", text(
+        csv("1,\xe9,4").decode().encode("latin-1"))),
+    Planted("4.1", "a row of other width", "error", at(1, "tsv"), "row 1: this row has 2 cells", text(
+        csv(ROW, "2,b", ROW))),
+    Planted("4.1", "a quote that never ends", "error", at(1, "tsv"), "row 1, column 'v': a cell cannot be read", text(
+        csv(ROW, '2,"b,4'))),
+    Planted("4.1", "an extension that the other text has not", "error", at(2, "csv"), "the others are tsv", lambda: (
+        changed(text(ROW, ROW, ROW)(), lambda z: z.move(at(2, "tsv"), at(2, "csv"))))),
     Planted("4.2", "too few digits", "error", "orders/4.parquet", "20 digits", foreign(
         lambda z: z.put("orders/4.parquet", parquet(rows())))),
     Planted("4.2", "two extensions", "error", f"{at(4)}.gz", "20 digits", foreign(
@@ -229,6 +285,8 @@ PLANTED = [
     Planted("4.8", "zero bytes of ours", "error", at(2), "zero bytes", ours(lambda z: z.put(at(2), b""))),
     Planted("4.8", "zero bytes of text", "error", at(2, "tsv"), "zero bytes", lambda: changed(
         text()(), lambda z: z.put(at(2, "tsv"), b""))),
+    Planted("4.8", "text without a row", "error", at(1, "tsv"), "no row below its header", text(csv())),
+    Planted("4.8", "text of one empty line", "error", at(1, "tsv"), "no row below its header", text(b"\r\n")),
     Planted("4.9", "no column", "error", at(1), "no column", foreign(
         lambda z: z.rows(1, rows({"id": None, "v": None})), files=1, keyColumns=[], isUpsertDefaultRowMarker=None)),
     Planted("4.9", "columns that differ by case", "error", at(3), "'v' and 'V' are one", last_is(
@@ -248,16 +306,51 @@ PLANTED = [
         )
     ),
     # -------------------------------------------------------------------------------------------- 5 delimited text
+    Planted("5.1", "no header", "error", at(1, "tsv"), "is no header", text(csv(ROW, header=ROW))),
+    Planted("5.1", "other separators than described", "error", at(1, "tsv"), "is no header", text(
+        csv(ROW).replace(b",", b"\t"))),
+    Planted("5.1", "a header that cannot be read", "error", at(1, "tsv"), "in the header", text(
+        csv(ROW, header='id,v"v,__rowMarker__'))),
+    Planted("5.1", "a name twice", "error", at(1, "tsv"), "'v' 2 times", text(
+        csv("1,a,b,4", header="id,v,v,__rowMarker__"))),
+    Planted("5.1", "a column in another casing", "error", at(1, "tsv"), "names ['ID']", text(
+        csv(ROW, header="ID,v,__rowMarker__"))),
+    Planted("5.1", "no key column", "error", at(1, "tsv"), "does not name the columns ['id']", text(
+        csv("a,4", header="v,__rowMarker__"))),
+    Planted("5.1", "a column less in all files", "warning", at(1, "tsv"), f"the same in {data_file(2, 'tsv')}", text(
+        *[csv("1,4", header="id,__rowMarker__")] * 2)),
+    Planted("5.1", "no required column", "error", at(1, "tsv"), "does not name the columns ['v']", text(
+        csv("1,4", header="id,__rowMarker__"), SchemaDefinition=REQUIRED)),
     Planted("5.2", "no header", "error", META, "FirstRowAsHeader is False", options(FirstRowAsHeader=False)),
     Planted("5.3", "a row separator", "error", META, "RowSeparator is '|'", options(RowSeparator="|")),
     Planted("5.4", "a column separator", "error", META, "ColumnSeparator is ':'", options(columnseparator=":")),
     Planted("5.5", "a quote", "error", META, "QuoteCharacter is '`'", options(QuoteCharacter="`")),
     Planted("5.6", "an escape", "error", META, "EscapeCharacter is '^'", options(EscapeCharacter="^")),
     Planted("5.7", "a null that is a number", "error", META, "NullValue is 0", options(NullValue=0)),
+    Planted("5.7", "a null with a separator", "error", META, "cannot be told", options(NullValue="a,b")),
     Planted("5.8", "an encoding", "error", META, "'utf-9'", options(Encoding="utf-9")),
+    Planted("5.8", "an encoding that only Python has", "error", META, "'rot13'", options(Encoding="rot13")),
+    Planted("5.8", "an encoding without the separator", "error", META, "does not fit", options(
+        Encoding="cp500", NullValue="\u20ac")),
     Planted("5.9", "a type", "error", META, "'varchar'", column(DataType="varchar")),
     Planted("5.9", "no type", "error", META, "is None", column()),
     Planted("5.10", "a decimal", "error", META, "text has no decimal", column(DataType="Decimal(18,2)")),
+    Planted("5.11", "a text that is no number", "error", at(1, "tsv"), "row 1 of the column 'id' is 'x'", text(
+        f"{ROW}\r\nx,b,4\r\ny,b,4")),
+    Planted("5.11", "a number that is too large", "error", at(1, "tsv"), "no Int32", text("2147483648,a,4")),
+    Planted("5.11", "one in gzip", "error", at(1, "tsv"), "row 0 of the column 'id'", text(
+        gzip.compress(csv("1.5,a,4")))),
+    *(
+        Planted("5.11", f"no {kind}", "error", at(1, "tsv"), f"is {value!r}, which is no {kind}", text(
+            f"1,{value},4", SchemaDefinition=schema(
+                {"Name": "id", "DataType": "Int32"}, {"Name": "v", "DataType": kind})))
+        for kind, value in (
+            ("Double", "NaN"), ("Single", "1e39"), ("Int16", "40000"), ("Int64", "0x10"), ("DateTime", "yesterday"),
+            ("IDate", "2024-02-30"), ("Boolean", "ja"), ("ByteArray", "abc"),
+        )
+    ),
+    Planted("5.13", "a column that is not described", "warning", at(1, "tsv"), "lacks the columns ['w']", text(
+        csv("1,a,b,4", header="id,v,w,__rowMarker__"))),
     # -------------------------------------------------------------------------------------------- 6 row markers
     Planted("6.1", "not last", "note", at(3), "not the last", last_is(
         rows().select([ROW_MARKER, "id", "v"]))),
@@ -271,11 +364,29 @@ PLANTED = [
     Planted("6.1", "above 4", "error", at(3), "row 1 has the marker 5", last_is(rows(markers=[0, 5]))),
     Planted("6.1", "below 0, without statistics", "error", at(3), "row 0 has the marker -1", last_is(
         rows(markers=[-1, 2]), write_statistics=False)),
+    Planted("6.1", "not last in text", "note", at(1, "tsv"), "not the last", text(
+        csv("4,1,a", header="__rowMarker__,id,v"))),
+    Planted("6.1", "twice in text", "error", at(1, "tsv"), "2 columns", text(
+        csv("1,a,4,4", header="id,v,__rowMarker__,__rowMarker__"))),
+    Planted("6.1", "in another casing in text", "error", at(1, "tsv"), "'__rowmarker__'", text(
+        csv(ROW, header="id,v,__rowmarker__"))),
+    Planted("6.1", "a word in text", "error", at(1, "tsv"), "row 1 has the marker 'U'", text(f"{ROW}\r\n2,b,U")),
+    Planted("6.1", "3 in text, before a word", "error", at(1, "tsv"), "row 1 has the marker 3", text(
+        f"{ROW}\r\n2,b,3\r\n3,c,U")),
+    Planted("6.1", "NULL in text", "error", at(1, "tsv"), "row 1 has the marker NULL", text(f"{ROW}\r\n2,b,")),
     Planted("6.2", "no key column", "error", at(3), "'id' is missing", last_is(rows({"id": None}))),
     Planted("6.2", "no required key column", "error", at(3), "'id' is missing", foreign(
         *(lambda z, n=n: z.rows(n, rows(required=["id"])) for n in (1, 2)), lambda z: z.rows(3, rows({"id": None})))),
+    Planted("6.2", "text without a key column", "error", at(1, "tsv"), "'id' is missing", text(
+        csv("a,4", header="v,__rowMarker__"), ROW)),
     Planted("6.5", "no markers any more", "warning", at(2), f"the same in {data_file(3)}", foreign(
         *(lambda z, n=n: z.rows(n, rows(markers=None)) for n in (2, 3)))),
+    Planted("6.5", "text without markers", "warning", at(1, "tsv"), f"the same in {data_file(2, 'tsv')}", text(
+        *[csv("1,a", header="id,v")] * 2)),
+    Planted("6.5", "text without markers behind some with them", "warning", at(2, "tsv"), "text file has no", text(
+        ROW, csv("1,a", header="id,v"))),
+    Planted("6.5", "text without markers whose rows are upserts", "warning", at(1, "tsv"), "are upserts", text(
+        csv("1,a", header="id,v"), isUpsertDefaultRowMarker=True)),
     # -------------------------------------------------------------------------------------------- 7 over time
     Planted("7.3", "a required column added", "error", at(3), "'x' is added", last_is(
         rows({"x": pa.array([1, 2])}, required=["x"]))),
@@ -299,6 +410,14 @@ PLANTED = [
     Planted("7.6", "a key that the first file lacks", "error", META, "'nr' is not in", foreign(
         *(lambda z, n=n: z.rows(n, rows({"nr": pa.array([1, 2])}, required=["nr"])) for n in (2, 3)),
         keyColumns=["nr"])),
+    Planted("7.7", "a column that comes", "error", at(2, "tsv"), "adds ['w'], compared with", text(
+        ROW, *[csv("1,a,b,4", header="id,v,w,__rowMarker__")] * 2)),
+    Planted("7.7", "a column that goes", "error", at(3, "tsv"), "lacks ['v'], compared with", text(
+        ROW, ROW, csv("1,4", header="id,__rowMarker__"))),
+    Planted("7.7", "a column that the first file lacks", "error", at(1, "tsv"), "lacks ['v'], compared with", text(
+        csv("1,4", header="id,__rowMarker__"), ROW)),
+    Planted("7.7", "another order", "warning", at(2, "tsv"), "another order", text(
+        ROW, csv("a,1,4", header="v,id,__rowMarker__"))),
     # -------------------------------------------------------------------------------------------- our own files
     Planted("record.1", "not readable", "error", f"orders/{GENERATION}", "does not name", ours(
         lambda z: z.put(f"orders/{GENERATION}", "{}"))),
@@ -324,10 +443,38 @@ PLANTED = [
         lambda z: z.put(at(5), z.file(4, v=2)))),
     Planted("record.7", "a damaged advance", "error", f"orders/_{4:020d}.advance-0.json", "damaged", ours(
         lambda z: z.put(f"orders/_{4:020d}.advance-0.json", "{}"))),
+    Planted("record.7", "a damaged claim", "error", f"orders/{claim_file(1, 'abc')}", "does not say where", ours(
+        lambda z: z.put(f"orders/{claim_file(1, 'abc')}", {"last": 0}))),
     Planted("record.8", "a drop that was begun", "error", f"orders/{DROPPING}", "was begun", ours(
         lambda z: z.put(f"orders/{DROPPING}", "{}"), lambda z: z.delete(at(2)))),
     Planted("record.9", "a leftover", "note", f"orders/_{5:020d}.{'0' * 32}.staged", "killed", ours(
         lambda z: leftover(z, f"orders/_{5:020d}.{'0' * 32}.staged", 1.1))),
     Planted("record.9", "a leftover at the root", "note", f"_partnerEvents.{'0' * 32}.staged", "killed", foreign(
         lambda z: z.put(PARTNER_EVENTS, PARTNER), lambda z: leftover(z, f"_partnerEvents.{'0' * 32}.staged", 1.1))),
+    # -------------------------------------------------------------------------------------------- beside text
+    Planted("record.1", "not readable, of text", "error", f"orders/{GENERATION}", "does not name", ours_as_text(
+        lambda z: z.put(f"orders/{GENERATION}", "{}"))),
+    Planted("record.2", "gone, of text", "error", f"orders/{GENERATION}", "is gone", ours_as_text(
+        lambda z: z.delete(f"orders/{GENERATION}"))),
+    Planted("record.3", "text of another life", "error", at(5, "csv"), "stale", ours_as_text(
+        lambda z: z.publish(5, 4, generation=new_id()))),
+    Planted("record.4", "text under a number that a move has freed", "error", at(2, "csv"), "is the file of", (
+        ours_as_text(lambda z: z.process(1), lambda z: z.process(2), lambda z: z.publish(2, 2)))),
+    Planted("record.4", "stale text that breaks other rules too", "error", at(2, "csv"), "is the file of", ours_as_text(
+        lambda z: z.process(1), lambda z: z.process(2), lambda z: z.publish(2, 2, "x,z,9"))),
+    Planted("record.5", "a fork of text", "error", at(5, "csv"), f"does not continue {at(4, 'csv')}", ours_as_text(
+        lambda z: z.publish(5, 4, previous=sha256_of(b"another")))),
+    Planted("record.6", "a copy of text under the next number", "error", at(5, "csv"), "says that this is file 4", (
+        ours_as_text(lambda z: z.put(at(5, "csv"), z.get(at(4, "csv")))))),
+    Planted("record.6", "a record that names another number", "error", at(4, "csv"), "says that this is file 3", (
+        ours_as_text(lambda z: z.put(z.sidecar(4), z.get(z.sidecar(4)).replace(b'"number":4', b'"number":3'))))),
+    Planted("record.7", "a damaged record of text", "error", sidecar(5, csv("9,z,4")), "is damaged", ours_as_text(
+        lambda z: z.publish(5, 4, batch="b"), lambda z: z.put(sidecar(5, csv("9,z,4")), "{}"))),
+    Planted("record.7", "a newer version beside text", "error", sidecar(5, csv("9,z,4")), "version 2", ours_as_text(
+        lambda z: z.publish(5, 4, batch="b", v=2))),
+    Planted("record.7", "a record that is gone", "error", at(2, "csv"), "is gone", ours_as_text(
+        lambda z: z.delete(z.sidecar(2)))),
+    Planted("record.9", "a record without its file", "note", sidecar(1, b"old"), "is gone or never came", ours_as_text(
+        lambda z: z.process(1), lambda z: z.process(2), lambda z: z.delete(f"orders/{PROCESSED}/{data_file(1, 'csv')}"),
+        lambda z: leftover(z, sidecar(1, b"old"), 1.1))),
 ]  # fmt: skip

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 
-from openmirror_writer import LandingZone, PartnerEvents, SourceInfo, Writer, check, drop_table
+from openmirror_writer import DelimitedText, LandingZone, PartnerEvents, Roll, SourceInfo, Writer, check, drop_table
 from openmirror_writer.cli.demo_feed import TABLE, feed
 from openmirror_writer.cli.demo_source import Flights
 from openmirror_writer.cli.flights_data import flights_path
+from openmirror_writer.formats import sha256_of
 from openmirror_writer.layout import PROCESSED, READY_TO_DELETE, claim_file, data_file
+from openmirror_writer.schema import ROW_MARKER
 from openmirror_writer.spark import Mirror
-from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
-from tests.check.planted import at, leftover, text
+from tests.check.landing import ForeignZone, Landing, OurText, OurZone, csv, parquet, rows
+from tests.check.planted import at, leftover, sidecar, text
 
 
 def test_a_zone_without_tables_is_clean() -> None:
@@ -189,7 +192,10 @@ def test_the_documented_text_table_is_clean() -> None:
         "NullValue": "N/A",
         "Encoding": "UTF-8",
     }
+    header = f"id,name,age,seqNum,{ROW_MARKER}"
     table = text(
+        csv("1,'it\\'s, \"',N/A,7,0", "2,N/A,3,8,2", header=header),
+        gzip.compress(csv("3,'N/A',3,8,4", header=header)),
         keyColumns=None,
         KeyColumns=["id"],
         ConditionalUpdateColumn="seqNum",
@@ -201,7 +207,58 @@ def test_the_documented_text_table_is_clean() -> None:
 
 @pytest.mark.rule("2.6", "2.7", "L20", "L28", "L29")
 def test_csv_needs_neither_format_nor_extension() -> None:
-    assert check(text("csv", FileFormat=None, FileExtension=None)().zone) == []
+    assert check(text(extension="csv", FileFormat=None, FileExtension=None)().zone) == []
+
+
+@pytest.mark.parametrize("text_format", [DelimitedText(), DelimitedText(quote="", escape="", encoding="utf-16")])
+def test_our_text_files_are_clean_however_far_they_were_processed(text_format: DelimitedText) -> None:
+    landing = Landing()
+    columns = {"id": "int64 not null", "at": "timestamp", "data": "binary", "v": "string"}
+    table = landing.zone.table("orders", key_columns=["id"], columns=columns, format=text_format)
+    row = {"id": 1, "at": datetime(2024, 2, 29, tzinfo=UTC), "data": b"\x00", "v": "a"}
+    with Writer(table, roll=Roll(rows=1)) as writer:
+        writer.initial_load([row, {**row, "id": 2, "v": None}], position=1)
+        writer.upsert([{**row, "v": "b"}], position=2)
+        writer.advance(7)
+    assert check(landing.zone) == []
+    for number in (1, 2):
+        name = data_file(number, "csv")
+        landing.move(f"orders/{name}", f"orders/{PROCESSED}/{name}")
+    assert check(landing.zone) == []
+
+
+def test_text_of_our_writer_that_a_mover_left_twice_is_clean() -> None:
+    zone = OurText()
+    zone.put(f"orders/{READY_TO_DELETE}/{data_file(1, 'csv')}", zone.get(at(1, "csv")))
+    assert check(zone.zone) == []
+
+
+def test_the_same_rows_from_two_writers_are_clean() -> None:
+    """Two records stand beside the file, and either is true."""
+    zone = OurText()
+    zone.publish(5, 4, previous=sha256_of(zone.get(at(4, "csv"))))
+    zone.publish(5, 4, previous=sha256_of(zone.get(at(4, "csv"))))
+    assert check(zone.zone) == []
+
+
+def test_rows_that_were_published_twice_are_clean() -> None:
+    """Two files of one content, each with a record of its own."""
+    zone = OurText()
+    for position in (5, 6):
+        Writer(zone.table).upsert([{"id": 1, "v": "a"}], position=position)
+    assert zone.get(at(5, "csv")) == zone.get(at(6, "csv"))
+    assert check(zone.zone) == []
+
+
+@pytest.mark.parametrize(("number", "hours"), [(1, 0.9), (2, 2), (4, 2), (5, 2)])
+def test_the_record_of_a_file_that_may_come_or_be_needed_is_clean(number: int, hours: float) -> None:
+    """Just sent; of a number that a moved file has, that the last one has, or that is the next."""
+    zone = OurText()
+    zone.process(1)
+    zone.process(2)
+    zone.delete(f"orders/{PROCESSED}/{data_file(1, 'csv')}")
+    leftover(zone, sidecar(number, b"of another writer"), hours)
+    assert check(zone.zone) == []
 
 
 def test_the_zone_of_the_demo_breaks_nothing_but_the_advice_about_keys(tmp_path) -> None:

@@ -12,7 +12,7 @@ from openmirror_writer import LandingZone, StorageError, check
 from openmirror_writer.check.facts import ParquetFacts, read_facts
 from openmirror_writer.storage import ReadFile, answer_to
 from tests.check.landing import ForeignZone, OurZone, parquet, rows
-from tests.check.planted import at
+from tests.check.planted import at, text
 from tests.writer.feeder import Tapped
 
 MANY = 20_000
@@ -95,3 +95,17 @@ def test_a_storage_that_fails_is_told() -> None:
 
     with pytest.raises(StorageError, match="no"):
         check(LandingZone(Tapped(OurZone().storage, before=fail)))
+
+
+def test_text_is_read_once_and_one_file_after_the_other() -> None:
+    read: list[str] = []
+    storage = text(*["1,a,4"] * 3)().storage
+    assert check(LandingZone(Tapped(storage, before=lambda operation, path: read.append(f"{operation} {path}")))) == []
+    assert [each for each in read if each.endswith(".tsv")] == [f"read {at(n, 'tsv')}" for n in (1, 2, 3)]
+
+
+def test_text_is_not_read_where_its_description_is_broken() -> None:
+    read: list[str] = []
+    storage = text("no,row", FileExtension=None)().storage
+    (found,) = check(LandingZone(Tapped(storage, before=lambda operation, path: read.append(path))))
+    assert (found.rule, at(1, "tsv") in read) == ("2.7", False)

@@ -9,8 +9,8 @@ import pytest
 from openmirror_writer import Repaired, check, repair, replay
 from openmirror_writer.layout import PROCESSED, data_file
 from openmirror_writer.record import new_id
-from tests.check.landing import ForeignZone, Landing, OurZone, parquet, rows
-from tests.check.planted import at, leftover
+from tests.check.landing import ForeignZone, Landing, OurText, OurZone, parquet, rows
+from tests.check.planted import at, leftover, sidecar
 
 
 def _late(zone: OurZone) -> str:
@@ -44,6 +44,46 @@ def test_what_is_stale_is_deleted_and_nothing_else(plant: Callable[[OurZone], st
     assert before - set(files(zone)) == {path}
     assert check(zone.zone) == []
     assert set(replay(zone.zone)["orders"].column("id").to_pylist()) == {2, 3, 4}
+
+
+def _late_text(zone: OurText) -> str:
+    return zone.publish(5, 4, generation=new_id())
+
+
+def _paused_text(zone: OurText) -> str:
+    zone.process(1)
+    zone.process(2)
+    return zone.publish(2, 2)
+
+
+def _record_of_old_text(zone: OurText) -> str:
+    for number in (1, 2):
+        zone.process(number)
+        zone.delete(f"orders/{PROCESSED}/{data_file(number, 'csv')}")
+    zone.process(3)
+    leftover(zone, sidecar(2, b"old"), 1.1)
+    return sidecar(2, b"old")
+
+
+@pytest.mark.parametrize("plant", [_late_text, _paused_text, _record_of_old_text], ids=lambda plant: plant.__name__)
+def test_of_text_too_what_is_stale_is_deleted_and_nothing_else(plant: Callable[[OurText], str]) -> None:
+    zone = OurText()
+    path = plant(zone)
+    before = set(files(zone))
+    (done,) = repair(zone.zone, check(zone.zone))
+    assert (done.deleted, done.finding.file) == (True, path)
+    assert before - set(files(zone)) == {path}
+    assert check(zone.zone) == []
+
+
+def test_behind_text_whose_record_is_gone_nothing_is_proved_stale() -> None:
+    zone = OurText()
+    for number in (1, 2, 3):
+        zone.process(number)
+    zone.publish(3, 3)
+    zone.delete(zone.sidecar(2))
+    (found,) = check(zone.zone)
+    assert (found.rule, found.identity) == ("record.7", None)
 
 
 def test_a_file_that_is_another_one_by_now_stays() -> None:

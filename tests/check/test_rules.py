@@ -51,7 +51,7 @@ MISTAKES = [
     ('{"keyColumns": ["id"],\n "EscapeCharacter": "\\",\n "NullValue": "N/A"}', 2, r'"\\"'),
     ('{"EscapeCharacter": "\\"}', 1, r'"\\"'),
     ('{\n\n"fileDetectionStrategy": LastUpdateTimeFileDetection}', 3, "quotes around"),
-    ('{"keyColumns": ["id"],\n\u2003"FileFormat": "CSV"}', 2, "ordinary spaces"),
+    ('{"keyColumns": ["id"],\n\u2003"FileFormat": "CSV"}', 2, "plain spaces"),
 ]
 
 

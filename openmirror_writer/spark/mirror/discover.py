@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openmirror_writer.errors import ApplyError, SchemaRefusedError
-from openmirror_writer.layout import DEFAULT_SCHEMA, SCHEMA_SUFFIX, check_name
+from openmirror_writer.layout import DEFAULT_SCHEMA, check_name, schema_of
 from openmirror_writer.spark.mirror.log import read_target
 from openmirror_writer.spark.mirror.state import TableName, is_table
 from openmirror_writer.storage import Steps, listing
@@ -16,10 +16,9 @@ def landed_tables() -> Steps[list[TableName]]:
     root = yield from listing("")
     found = [TableName(name) for name in sorted(root.folders) if is_table(name)]
     for folder in sorted(root.folders):
-        if folder.lower().endswith(SCHEMA_SUFFIX) and not folder.startswith("_"):
-            schema = folder[: -len(SCHEMA_SUFFIX)]
+        if (schema := schema_of(folder)) is not None:
             inside = yield from listing(folder)
-            found += [TableName(name, schema) for name in sorted(inside.folders) if is_table(name)]
+            found += [TableName(name, *schema) for name in sorted(inside.folders) if not name.startswith("_")]
     return found
 
 
@@ -56,8 +55,10 @@ def _table_at(schema: str, name: str) -> Steps[TableName | None]:
         return TableName(name, None if schema == DEFAULT_SCHEMA else schema)  # its pass says what is wrong
     if not state.exists or state.version is None:
         return None
-    in_default = state.folder == TableName(name).folder
-    return TableName(name, None if in_default else schema)
+    if state.folder == TableName(name).folder:
+        return TableName(name)
+    spelled = schema_of((state.folder or "").rpartition("/")[0])
+    return TableName(name, schema) if spelled is None else TableName(name, schema, spelled[1])
 
 
 def _fault(table: TableName, twin: TableName | None) -> str | None:

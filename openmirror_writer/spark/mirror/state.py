@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from openmirror_writer.errors import ApplyError
 from openmirror_writer.formats import Footer, is_parquet
-from openmirror_writer.layout import DEFAULT_SCHEMA, SCHEMA_SUFFIX, claim_file, table_folder, table_label
+from openmirror_writer.layout import DEFAULT_SCHEMA, SCHEMA_SUFFIX, claim_file, schema_of, table_folder, table_label
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.storage import Entry
 
@@ -35,15 +35,17 @@ class TableName:
     Attributes:
         name: The folder's name.
         schema_name: Its schema, None = the default one.
+        schema_suffix: Of the schema's folder, as it stands.
     """
 
     name: str
     schema_name: str | None = None
+    schema_suffix: str = SCHEMA_SUFFIX
 
     @property
     def folder(self) -> str:
         """The table's folder below the zone's root."""
-        return table_folder(self.name, self.schema_name)
+        return table_folder(self.name, self.schema_name, self.schema_suffix)
 
     @property
     def parent(self) -> str:
@@ -62,8 +64,8 @@ class TableName:
 
 
 def is_table(folder: str) -> bool:
-    """Tell whether a folder of the zone's root, or of a schema folder, is a table's."""
-    return not folder.startswith("_") and not folder.lower().endswith(SCHEMA_SUFFIX)
+    """Tell whether a folder of the zone's root is a table's."""
+    return not folder.startswith("_") and schema_of(folder) is None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from openmirror_writer.errors import OpenMirrorError, SchemaRefusedError
 from openmirror_writer.footers import TextTable, text_table
 from openmirror_writer.formats import Footer, is_parquet
 from openmirror_writer.layout import GENERATION, MOVED, data_file, drop_record, sort_names
-from openmirror_writer.metadata import Dropped, parse
+from openmirror_writer.metadata import Claim, Dropped, parse, parse_claim
 from openmirror_writer.spark.mirror.columns import Column
 from openmirror_writer.spark.mirror.plan import (
     Algebra,
@@ -42,7 +42,7 @@ from openmirror_writer.spark.mirror.state import (
     pack,
     unpack,
 )
-from openmirror_writer.spark.mirror.tidy import RETENTION, Claim, clean_up, move_applied, parse_claim
+from openmirror_writer.spark.mirror.tidy import RETENTION, clean_up, move_applied
 from openmirror_writer.storage import Created, Steps, creating, deleting, listing, reading
 from openmirror_writer.zone import FolderState, look
 
@@ -303,7 +303,7 @@ def _apply(memory: _Memory, target: TargetState, folder: FolderState, life: Life
     if not batch.files:
         return batch.stop or Stop("Replicating")
     if claimed is None:
-        claim = Claim(last=batch.files[-1].number).model_dump_json().encode()
+        claim = Claim(last=batch.files[-1].number).to_bytes()
         answer = yield from creating(f"{folder.folder}/{claim_name(batch.files[0])}", claim)
         if not isinstance(answer, Created):
             return False  # another mirror was first, or the answer was lost: the next listing tells

@@ -5,39 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from pydantic import BaseModel, Field, ValidationError
-
-from openmirror_writer.errors import ApplyError
 from openmirror_writer.layout import MOVED, PROCESSED, data_number
+from openmirror_writer.metadata import parse_claim
 from openmirror_writer.spark.mirror.state import LandedFile
 from openmirror_writer.storage import Entry, Steps, deleting, listing, reading, renaming
-from openmirror_writer.zone import FolderState
+from openmirror_writer.zone import FolderState, old_sidecars
 
 RETENTION = timedelta(days=7)
 """How long moved files, and the directory of a dropped table, are kept."""
-
-
-class Claim(BaseModel):
-    """The content of a claim.
-
-    Attributes:
-        last: Number of the last file of the batch.
-    """
-
-    last: int = Field(ge=1)
-
-
-def parse_claim(data: bytes, *, file: str) -> Claim:
-    """Read a claim.
-
-    Raises:
-        ApplyError: It is damaged.
-    """
-    try:
-        return Claim.model_validate_json(data)
-    except ValidationError as error:
-        msg = f"{file} does not say where a batch that was begun ends: if no mirror runs, drop_table and load again"
-        raise ApplyError(msg, file=file) from error
 
 
 def move_applied(folder: str, applied: Iterable[LandedFile], mark: int) -> Steps[None]:
@@ -54,7 +29,7 @@ def move_applied(folder: str, applied: Iterable[LandedFile], mark: int) -> Steps
 
 
 def clean_up(folder: FolderState, mark: int, now: datetime) -> Steps[None]:
-    """Delete what was moved seven days ago, and the claims whose last file has left.
+    """Delete what was moved seven days ago, and the claims and records of text whose files have left.
 
     A file keeps its time of change when it is moved, so the claim that covers it tells when it was applied.
 
@@ -85,6 +60,9 @@ def clean_up(folder: FolderState, mark: int, now: datetime) -> Steps[None]:
         last = parse_claim(content.data, file=path).last
         if last <= mark and last not in folder.names.data and last not in kept:
             yield from deleting(path, entry.identity)
+    names = folder.names
+    for name, entry in old_sidecars(names.sidecars, names.data.keys(), kept, names.known()).items():
+        yield from deleting(f"{folder.folder}/{name}", entry.identity)
 
 
 def _applied_at(number: int, begun: Mapping[int, datetime], otherwise: datetime) -> datetime:

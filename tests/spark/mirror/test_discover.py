@@ -37,13 +37,27 @@ def test_tables_stand_at_the_root_and_in_schema_folders(storage: Storage) -> Non
     assert perform(storage, landed_tables()) == [TableName("orders"), TableName("orders", "sales")]
 
 
+def test_a_schema_stands_in_a_folder_whose_suffix_has_any_casing(storage: Storage) -> None:
+    folders(storage, "sales.Schema/orders")
+    (table,) = perform(storage, landed_tables())
+    assert (table.label, table.folder, table.target) == ("sales.orders", "sales.Schema/orders", "sales/orders")
+
+
+def test_a_folder_with_the_suffix_in_a_schema_folder_is_reported(storage: Storage) -> None:
+    folders(storage, "sales.schema/a.schema")
+    (fault,) = perform(storage, mirrored_tables(perform(storage, landed_tables()))).values()
+    assert "makes a schema folder of it" in (fault or "")
+
+
 @pytest.mark.rule("1.1")
 def test_a_folder_whose_name_no_service_takes_is_reported(storage: Storage) -> None:
     (fault,) = perform(storage, mirrored_tables([TableName("orders.")])).values()
     assert "ends with a dot" in (fault or "")
 
 
-@pytest.mark.parametrize("other", [TableName("orders", "dbo"), TableName("Orders")])
+@pytest.mark.parametrize(
+    "other", [TableName("orders", "dbo"), TableName("Orders"), TableName("orders", "dbo", ".Schema")]
+)
 def test_two_folders_that_land_in_one_place_are_not_both_mirrored(storage: Storage, other: TableName) -> None:
     found = perform(storage, mirrored_tables([TableName("orders"), other]))
     assert found[TableName("orders")] is None
@@ -54,6 +68,8 @@ def test_delta_tables_without_a_folder_are_found_by_the_folder_that_they_name(st
     delta(storage, "dbo/orders", "orders")
     delta(storage, "dbo/items", "dbo.schema/items")
     delta(storage, "sales/orders", "sales.schema/orders")
+    delta(storage, "sales/odd", "sales.SCHEMA/odd")
     delta(storage, "dbo/theirs", None)
     found = perform(storage, mirrored_tables([TableName("orders", "sales")]))
-    assert set(found) == {TableName("orders", "sales"), TableName("orders"), TableName("items", "dbo")}
+    ours = {TableName("orders", "sales"), TableName("orders"), TableName("items", "dbo")}
+    assert set(found) == {*ours, TableName("odd", "sales", ".SCHEMA")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmirror_writer.errors import ApplyError
-from openmirror_writer.layout import METADATA, PROCESSED, data_file, drop_record
+from openmirror_writer.layout import METADATA, PROCESSED, data_file, drop_record, sidecar_file
 from openmirror_writer.metadata import Generation
 from openmirror_writer.spark.mirror.state import TargetState, pack, unpack
 from openmirror_writer.spark.mirror.steps import Commit, ReadTarget, table_pass
@@ -293,6 +293,23 @@ def test_moved_files_and_claims_go_after_seven_days_and_the_last_file_stays() ->
     world.now += 8 * DAY
     run(world)
     assert (standing(world), len(claims(world))) == ([3], 1)
+
+
+def test_the_record_of_a_text_file_goes_with_the_file() -> None:
+    """That of a file that stands, or was moved less than seven days ago, stays."""
+    world = published(1)
+    names = [sidecar_file(number, "a" * 64, "b") for number in (1, 2, 3)]
+    for name in names:
+        world.put(f"orders/{name}", b"{}")
+    run(world)
+    world.now += 6 * DAY
+    for _ in range(2):
+        world.append()
+        run(world)
+    world.now += 2 * DAY
+    run(world)
+    assert (standing(world, PROCESSED), standing(world)) == ([2], [3])
+    assert [name for name in names if f"orders/{name}" in world.objects] == names[1:]
 
 
 def test_a_file_that_waited_long_is_kept_for_seven_days_after_it_was_applied() -> None:
