@@ -31,11 +31,6 @@ from openmirror_writer.storage import Entry, Listing, Steps, listing, reading
 _LOOKS = 20
 """How often a folder is looked at before it counts as never quiet."""
 
-    @property
-    def is_text(self) -> bool:
-        """Whether it is no Parquet."""
-        return not self.path.lower().endswith(_PARQUET)
-
 
 @dataclass(frozen=True)
 class SeenTable:

@@ -71,6 +71,11 @@ class SeenFile:
         """What tells this file's content from any other under its number: what the chain names, else the identity."""
         return self.entry.identity if self.record is None else self.sha256 or self.record.batch
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is no Parquet."""
+        return is_text(self.extension)
+
 
 @dataclass(frozen=True)
 class Reading:

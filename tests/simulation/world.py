@@ -81,7 +81,7 @@ class SimWriter:
         def clock() -> float:
             return world.store.now
 
-        resumed = yield from open_table(world.table, None, clock)
+        resumed = yield from open_table(world.table, None, clock, for_writing=True)
         fence = self.fence = Fence(world.table, resumed, writer=self.name, by="simulation", clock=clock)
         skip = resumed.skip
         if skip is not None and world.model.no_comparison:
