@@ -113,19 +113,22 @@ def test_the_thread_ends_when_nobody_is_there_any_more() -> None:
     assert not worker._thread.is_alive()
 
 
-def test_a_file_is_encoded_by_the_caller_while_the_one_before_is_published() -> None:
-    go, seen = threading.Event(), []
+def test_one_file_waits_as_it_is_and_a_further_one_is_encoded_by_the_caller() -> None:
+    begun, go, seen = threading.Event(), threading.Event(), []
 
     def publish(file: FileContent, encoding: EncodedFile | None) -> None:
+        begun.set()
         go.wait()
         seen.append((file.position, encoding.content.position if isinstance(encoding, Encoded) else None))
 
     def encode(content: FileContent) -> EncodedFile:
-        go.set()  # the first file cannot go on before the second one is encoded
+        go.set()  # the first file cannot go on before the third one is encoded
         return Encoded(content)
 
     worker = Worker(encode, publish, no_tick)
     worker.submit(numbered(0))
+    assert begun.wait(30)
     worker.submit(numbered(1))
+    worker.submit(numbered(2))
     worker.stop()
-    assert seen == [(0, None), (1, 1)]
+    assert seen == [(0, None), (1, None), (2, 2)]
