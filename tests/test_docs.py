@@ -34,6 +34,14 @@ def test_the_smallest_example_is_ten_lines_at_most():
     assert len([line for line in _blocks(README, "python")[0].splitlines() if line.strip()]) <= 10
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if _blocks(page, "python")], ids=lambda page: page.name)
+def test_the_examples_of_a_page_run(page, tmp_path):
+    """All Python of a page under docs/ is one program."""
+    program = "\n".join(_blocks(page, "python"))
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_named_tests_exist(page):
     """A page names only files that stand in the repository."""
