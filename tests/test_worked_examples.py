@@ -183,7 +183,7 @@ def test_the_tsv_metadata_as_printed_are_refused_with_both_lines_and_how_to_mend
         ("2.10", table.path(METADATA), 2),
         ("2.10", table.path(METADATA), 8),
     ]
-    assert "ordinary spaces" in found[0].remedy
+    assert "plain spaces" in found[0].remedy
     assert r'"\\"' in found[1].remedy
 
 

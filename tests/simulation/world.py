@@ -16,7 +16,7 @@ import pyarrow as pa
 from openmirror_writer.changes import ChangeBatch
 from openmirror_writer.errors import OpenMirrorError
 from openmirror_writer.formats import DelimitedText, Parquet
-from openmirror_writer.layout import GENERATION, data_file, data_number, replacement_record
+from openmirror_writer.layout import GENERATION, data_file, data_number, replacement_record, sort_names
 from openmirror_writer.lifecycle import beginning_replacement, dropping, ending_replacement
 from openmirror_writer.metadata import Generation, Replacement, parse
 from openmirror_writer.record import Record
@@ -345,6 +345,8 @@ class World:
         is_marker = isinstance(request, CreateFile) and request.path.endswith(GENERATION)
         if is_marker and self.model.no_generation:
             request = CreateFile(request.path, Generation(generation="always").to_bytes())
+        if isinstance(request, DeleteFile) and is_sidecar(request.path) and request.path in self.store.objects:
+            self.purged[request.path] = self.generation(), self.store.objects[request.path]
         answer = self.store.answer(request)
         if isinstance(request, CreateFile) and isinstance(answer, Created):
             if is_marker and self.model.no_generation:
@@ -460,6 +462,11 @@ class World:
 
 
 FAULTS = ("none", "lost", "late", "crash before", "crash after", "crash, late")
+
+
+def is_sidecar(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return bool(sort_names({name: None}).sidecars)
 
 
 def describe(request: Any) -> str:
