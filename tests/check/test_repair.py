@@ -34,18 +34,6 @@ def _killed(zone: OurZone) -> str:
     return path
 
 
-@pytest.mark.parametrize("plant", [_late, _paused, _killed], ids=lambda plant: plant.__name__)
-def test_what_is_stale_is_deleted_and_nothing_else(plant: Callable[[OurZone], str]) -> None:
-    zone = OurZone()
-    path = plant(zone)
-    before = set(files(zone))
-    (done,) = repair(zone.zone, check(zone.zone))
-    assert (done.deleted, done.finding.file) == (True, path)
-    assert before - set(files(zone)) == {path}
-    assert check(zone.zone) == []
-    assert set(replay(zone.zone)["orders"].column("id").to_pylist()) == {2, 3, 4}
-
-
 def _late_text(zone: OurText) -> str:
     return zone.publish(5, 4, generation=new_id())
 
@@ -65,15 +53,33 @@ def _record_of_old_text(zone: OurText) -> str:
     return sidecar(2, b"old")
 
 
-@pytest.mark.parametrize("plant", [_late_text, _paused_text, _record_of_old_text], ids=lambda plant: plant.__name__)
-def test_of_text_too_what_is_stale_is_deleted_and_nothing_else(plant: Callable[[OurText], str]) -> None:
-    zone = OurText()
+@pytest.mark.parametrize(
+    ("kind", "plant"),
+    [
+        (OurZone, _late),
+        (OurZone, _paused),
+        (OurZone, _killed),
+        (OurText, _late_text),
+        (OurText, _paused_text),
+        (OurText, _record_of_old_text),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_what_is_stale_is_deleted_and_nothing_else(kind: type[Landing], plant: Callable[[Landing], str]) -> None:
+    zone = kind()
     path = plant(zone)
     before = set(files(zone))
     (done,) = repair(zone.zone, check(zone.zone))
     assert (done.deleted, done.finding.file) == (True, path)
     assert before - set(files(zone)) == {path}
     assert check(zone.zone) == []
+
+
+def test_what_is_repaired_can_be_replayed() -> None:
+    zone = OurZone()
+    _paused(zone)
+    repair(zone.zone, check(zone.zone))
+    assert set(replay(zone.zone)["orders"].column("id").to_pylist()) == {2, 3, 4}
 
 
 def test_behind_text_whose_record_is_gone_nothing_is_proved_stale() -> None:

@@ -128,12 +128,16 @@ class SimWriter:
 
 @dataclass
 class Process:
-    what: SimWriter | SimDropper | SimReplacer | Any
+    what: SimWriter | SimDropper | Any
     steps: Generator[Any, Any, Any]
     request: Any
 
 
 class SimDropper:
+    """What `drop_table` does."""
+
+    protocol = staticmethod(dropping)
+
     def __init__(self, world: World) -> None:
         self.world = world
         self.error: OpenMirrorError | None = None
@@ -142,13 +146,17 @@ class SimDropper:
     def run(self) -> Generator[Any, Any, None]:
         before = self.world.generation()
         try:
-            yield from dropping(self.world.table)
+            yield from self.protocol(self.world.table)
         except OpenMirrorError as error:
             self.error = error
             return
-        self.done = True
         if before is not None:
             self.world.dropped.add(before)
+        yield from self._behind_drop()
+
+    def _behind_drop(self) -> Generator[Any, Any, None]:
+        self.done = True
+        yield from ()
 
 
 @dataclass(frozen=True)
@@ -158,23 +166,12 @@ class AskForDrop:
     path: str = ""
 
 
-class SimReplacer:
+class SimReplacer(SimDropper):
     """What `replace_table` does, with the patience of three questions."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.error: OpenMirrorError | None = None
-        self.done = False
+    protocol = staticmethod(beginning_replacement)
 
-    def run(self) -> Generator[Any, Any, None]:
-        before = self.world.generation()
-        try:
-            yield from beginning_replacement(self.world.table)
-        except OpenMirrorError as error:
-            self.error = error
-            return
-        if before is not None:
-            self.world.dropped.add(before)
+    def _behind_drop(self) -> Generator[Any, Any, None]:
         for _ in range(3):
             if (yield AskForDrop()):
                 yield from ending_replacement(self.world.table)
@@ -284,7 +281,7 @@ class World:
     def start(self, what: Any) -> Process:
         steps = what.run()
         process = Process(what, steps, None)
-        self.drops += isinstance(what, SimDropper | SimReplacer)
+        self.drops += isinstance(what, SimDropper)
         self.log(f"{self.name(what)} starts")
         self._send(process, None)
         return process
