@@ -12,6 +12,8 @@ from tests.simulation.settle import settle
 from tests.simulation.source import SOURCES
 from tests.simulation.world import DAY, FAULTS, FORMATS, Model, SimDropper, SimReplacer, SimWriter, World
 
+FORMAT = st.sampled_from((*FORMATS[:1] * 3, *FORMATS))
+"""Text is one in five: its histories take twice the time."""
 _WRITERS = 4
 _FAULTS = 3
 
@@ -25,7 +27,7 @@ class WriterMachine(RuleBasedStateMachine):
 
     model = Model()
 
-    @initialize(source=st.sampled_from(SOURCES), fickle=st.booleans(), format=st.sampled_from(FORMATS))
+    @initialize(source=st.sampled_from(SOURCES), fickle=st.booleans(), format=FORMAT)
     def begin(self, source, fickle, format):
         self.world = World(source, self.model, fickle=fickle, format=format)
         self.faults = 0
@@ -102,7 +104,7 @@ class WriterMachine(RuleBasedStateMachine):
 class MirrorMachine(RuleBasedStateMachine):
     """Up to three mirrors on one table, with writers and drops at work, in any order."""
 
-    @initialize(source=st.sampled_from(SOURCES), calls=st.sampled_from((1, 3, 99)), format=st.sampled_from(FORMATS))
+    @initialize(source=st.sampled_from(SOURCES), calls=st.sampled_from((1, 3, 99)), format=FORMAT)
     def begin(self, source, calls, format):
         self.world = MirrorWorld(source, format=format)
         self.crashes = 0

@@ -35,8 +35,7 @@ def encode_rows(
         msg = "a text file without a row is never published: the service stops the table at it; write no file"
         raise InvalidRowError(msg, table=table)
     if all(is_writable_but_for_encoding(dialect, chunk) for chunk in chunks):
-        with ThreadPoolExecutor(_THREADS) as pool:
-            text = b"".join([header.encode(), *pool.map(partial(_joined, dialect), chunks)])
+        text = b"".join([header.encode(), *_all_joined(dialect, chunks)])
         if is_utf_8(dialect.encoding):
             return text
         data = transcode(text.decode(), dialect.encoding)
@@ -65,6 +64,13 @@ def _chunks(
 def markers_of(batch: ChangeBatch) -> pa.Int32Array:
     """Return the markers of a batch; 0 for each row of one without markers."""
     return batch.markers if batch.markers is not None else pa.array([0] * batch.num_rows, pa.int32())
+
+
+def _all_joined(dialect: Dialect, chunks: Sequence[Rows]) -> Sequence[pa.Buffer]:
+    if len(chunks) == 1:  # a small file: starting a thread would take longer
+        return [_joined(dialect, chunks[0])]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(partial(_joined, dialect), chunks))
 
 
 def _joined(dialect: Dialect, chunk: Rows) -> pa.Buffer:
