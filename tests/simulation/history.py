@@ -17,10 +17,10 @@ from tests.simulation.source import SOURCES
 from tests.simulation.world import DAY, FAULTS, FORMATS, Model, Process, SimDropper, SimReplacer, SimWriter, World
 
 
-def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120) -> World:
+def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120, text: bool = False) -> World:
     """Writers, a drop, an operator, the service and a clock."""
     rng = random.Random(seed)
-    world = World(rng.choice(SOURCES), model, fickle=rng.random() < 0.2, format=FORMATS[seed % 8 == 7])
+    world = World(rng.choice(SOURCES), model, fickle=rng.random() < 0.2, format=FORMATS[text])
     repairs = 1 if rng.random() < 0.3 else 0
     writers, drops_left, faults = 3, drops if rng.random() < 0.5 else 0, 3
     fault_rate, pause_rate = rng.choice((0.0, 0.05, 0.15)), rng.choice((0.02, 0.1, 0.25))
@@ -59,11 +59,11 @@ def random_history(seed: int, model: Model, *, drops: int = 1, steps: int = 120)
     return world
 
 
-def random_mirror_history(seed: int, model: MirrorModel, *, steps: int = 120) -> MirrorWorld:
+def random_mirror_history(seed: int, model: MirrorModel, *, steps: int = 120, text: bool = False) -> MirrorWorld:
     """Mirrors that are paused and killed at any request, with writers and drops at work."""
 
     rng = random.Random(seed)
-    world = MirrorWorld(rng.choice(SOURCES), model, FORMATS[seed % 8 == 7])
+    world = MirrorWorld(rng.choice(SOURCES), model, FORMATS[text])
     writers, drops, crashes = 4, rng.choice((0, 1, 2)), 3
     sticky = rng.choice((0.5, 0.8, 0.95))
     current: Process | None = None

@@ -10,10 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.simulation.mirrors import MirrorWorld, SimMirror, settle_mirrors
 from tests.simulation.settle import settle
 from tests.simulation.source import SOURCES
-from tests.simulation.world import DAY, FAULTS, FORMATS, Model, SimDropper, SimReplacer, SimWriter, World
+from tests.simulation.world import DAY, FAULTS, Model, SimDropper, SimReplacer, SimWriter, World
 
-FORMAT = st.sampled_from((*FORMATS[:1] * 3, *FORMATS))
-"""Text is one in five: its histories take twice the time."""
 _WRITERS = 4
 _FAULTS = 3
 
@@ -27,9 +25,9 @@ class WriterMachine(RuleBasedStateMachine):
 
     model = Model()
 
-    @initialize(source=st.sampled_from(SOURCES), fickle=st.booleans(), format=FORMAT)
-    def begin(self, source, fickle, format):
-        self.world = World(source, self.model, fickle=fickle, format=format)
+    @initialize(source=st.sampled_from(SOURCES), fickle=st.booleans())
+    def begin(self, source, fickle):
+        self.world = World(source, self.model, fickle=fickle)
         self.faults = 0
 
     @precondition(lambda self: self.world.readings < _WRITERS)
@@ -104,9 +102,9 @@ class WriterMachine(RuleBasedStateMachine):
 class MirrorMachine(RuleBasedStateMachine):
     """Up to three mirrors on one table, with writers and drops at work, in any order."""
 
-    @initialize(source=st.sampled_from(SOURCES), calls=st.sampled_from((1, 3, 99)), format=FORMAT)
-    def begin(self, source, calls, format):
-        self.world = MirrorWorld(source, format=format)
+    @initialize(source=st.sampled_from(SOURCES), calls=st.sampled_from((1, 3, 99)))
+    def begin(self, source, calls):
+        self.world = MirrorWorld(source)
         self.crashes = 0
         self._writer(calls)
 

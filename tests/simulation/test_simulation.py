@@ -60,6 +60,13 @@ def test_a_rule_of_the_mirror_that_is_left_out_is_missed(rule):
     _assert_found(lambda seed: random_mirror_history(seed, MirrorModel(**{rule: True})))
 
 
+@pytest.mark.parametrize("seed", range(1, 161, 2))
+def test_text_is_lost_in_silence_by_nobody_too(seed):
+    """Text files, whose records stand beside them: writers and mirrors."""
+    for world in (random_history(seed, Model(), text=True), random_mirror_history(seed, MirrorModel(), text=True)):
+        assert not world.bad, "\n".join([f"seed {seed}", *world.bad, *world.trace])
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_200_000_histories(chunk):
