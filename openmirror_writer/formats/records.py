@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from openmirror_writer.errors import UnknownPositionError
 from openmirror_writer.formats.parquet import Parquet, is_parquet
 from openmirror_writer.layout import Folder, sidecar_file
 from openmirror_writer.position import compare
@@ -94,9 +95,9 @@ def read_record(path: str, size: int, number: int, around: Surroundings) -> Step
 def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record | None]:
     """Read the record that stands beside a text file.
 
-    Two writers that publish the same rows under one number leave two records of one content. Any of them is true, but
-    one of an earlier life of the folder says nothing of this one. Of several true ones the furthest counts: the writer
-    that made the file may have called its position durable.
+    Two writers that publish the same rows under one number leave two records of one content. One of an earlier life of
+    the folder says nothing of this one. Those that name the same file before are all true, and the furthest counts: the
+    writer that made the file may have called its position durable.
 
     Args:
         number: Of the file.
@@ -107,7 +108,8 @@ def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record
         None if there is none: another publisher wrote the file. Of positions without an order, any.
 
     Raises:
-        UnknownPositionError: A record is damaged, or of a newer version.
+        UnknownPositionError: A record is damaged, or of a newer version; or two of this life name different files
+            before, as after a writer that was paused over several files: one of them is not true.
     """
     own: Record | None = None
     other: Record | None = None
@@ -118,9 +120,20 @@ def read_sidecar(number: int, sha256: str, around: Surroundings) -> Steps[Record
             continue
         record = parse_record(content.data, file=path)
         if record.generation == around.generation:
+            _refuse_other_predecessor(own, record, path)
             own = _further(own, record)
         other = other or record
     return own or other
+
+
+def _refuse_other_predecessor(one: Record | None, other: Record, path: str) -> None:
+    if one is not None and one.previous != other.previous:
+        msg = (
+            "two records of one text file name different files before it: a writer that was paused has published the "
+            "same rows late, and which record is true nobody can tell here: stop one of the writers, then drop_table "
+            "and load again"
+        )
+        raise UnknownPositionError(msg, file=path)
 
 
 def _further(one: Record | None, other: Record) -> Record:

@@ -122,8 +122,8 @@ class Writer:
         After a crash call it again with the same rows in the same order: those that stand are compared and skipped.
 
         Args:
-            rows: All rows, or none: then a Parquet file of no rows is published, for
-                which the columns must be known; of text no file is.
+            rows: All rows, or none: then a Parquet file of no rows is published, for which the columns must be known;
+                of text no file is.
             position: Where changes go on.
 
         Raises:
